@@ -112,17 +112,21 @@ static void write_double(struct ft_writer *w, double v)
     ft_write_bytes(w, text, (size_t)decimals + 1);
 }
 
-/* RFC 8259 section 7. Names of processes and interfaces may hold any bytes: what is no UTF-8
- * becomes the replacement character, so that a record is always valid JSON. */
-void ft_json_write_text(struct ft_writer *w, const char *text)
+/* Bytes of ASCII that stand for themselves. */
+static bool is_plain(unsigned char c)
 {
-    const unsigned char *s = (const unsigned char *)text;
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+/* The rest of a text from what is not plain. RFC 8259 section 7. Names of processes and interfaces
+ * may hold any bytes: what is no UTF-8 becomes the replacement character, so that a record is
+ * always valid JSON. */
+static void write_special(struct ft_writer *w, const unsigned char *s)
+{
     const unsigned char *plain = s;
 
-    ft_write_u8(w, '"');
     while (*s) {
-        bool special = *s == '"' || *s == '\\' || *s == '\n' || *s < 0x20;
-        size_t n = special ? 0 : ft_utf8_bytes(s);
+        size_t n = is_plain(*s) ? 1 : *s < 0x80 ? 0 : ft_utf8_bytes(s);
 
         if (n > 0) {
             s += n;
@@ -143,6 +147,25 @@ void ft_json_write_text(struct ft_writer *w, const char *text)
     }
     ft_write_bytes(w, plain, (size_t)(s - plain));
     ft_write_u8(w, '"');
+}
+
+void ft_json_write_text(struct ft_writer *w, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = 0;
+    uint8_t *p;
+
+    while (is_plain(s[n]))
+        n++;
+    p = ft_write_room(w, n + 1 + (s[n] == '\0'));
+    if (!p)
+        return;
+    *p = '"';
+    memcpy(p + 1, s, n);
+    if (s[n] == '\0')
+        p[n + 1] = '"';
+    else
+        write_special(w, s + n);
 }
 
 void ft_json_write_member(struct ft_writer *w, const char *name, const char *text)
@@ -190,16 +213,23 @@ static void write_message(struct ft_writer *w, const ProtobufCMessage *message, 
 
 static void write_enum(struct ft_writer *w, const ProtobufCEnumDescriptor *type, int32_t value)
 {
-    char text[FT_JSON_ENUM_BYTES];
+    const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(type, value);
+    const char *tail = v ? enum_tail(type, v) : NULL;
+    size_t n = tail ? strlen(tail) : 0;
+    uint8_t *p;
 
-    ft_json_enum_text(type, value, text);
-    if (text[0] == '-' || isdigit((unsigned char)text[0])) {
-        ft_write_str(w, text);
+    if (!tail) {
+        write_i64(w, value);
         return;
     }
-    ft_write_u8(w, '"');
-    ft_write_str(w, text);
-    ft_write_u8(w, '"');
+    p = ft_write_room(w, n + 2);
+    if (!p)
+        return;
+    *p++ = '"';
+    /* A letter of ASCII is a small one with this bit. */
+    for (size_t i = 0; i < n; i++)
+        *p++ = (uint8_t)(tail[i] >= 'A' && tail[i] <= 'Z' ? tail[i] | 0x20 : tail[i]);
+    *p = '"';
 }
 
 static void write_value(struct ft_writer *w, const ProtobufCFieldDescriptor *f, const void *at)
@@ -248,7 +278,7 @@ static void write_value(struct ft_writer *w, const ProtobufCFieldDescriptor *f, 
 }
 
 /* Whether a value can be shown at all. */
-static bool writable(ProtobufCType type, const void *at)
+static inline bool writable(ProtobufCType type, const void *at)
 {
     switch (type) {
     case PROTOBUF_C_TYPE_FLOAT:
@@ -266,7 +296,7 @@ static bool writable(ProtobufCType type, const void *at)
     }
 }
 
-static bool present(const ProtobufCFieldDescriptor *f, const uint8_t *base)
+static inline bool present(const ProtobufCFieldDescriptor *f, const uint8_t *base)
 {
     const void *quantifier = base + f->quantifier_offset;
 

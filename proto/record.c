@@ -302,13 +302,15 @@ const char *ft_record_schema(Fabrictrace__Record__KindCase kind)
     return k ? k->schema : NULL;
 }
 
+/* The members of the oneof share their memory; each is a message, which starts with its base. */
+static const ProtobufCMessage *message_of(const Fabrictrace__Record *record)
+{
+    return record->observation ? &record->observation->base : NULL;
+}
+
 const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record)
 {
-    if (!find_kind(record->kind_case))
-        return NULL;
-    /* The members of the oneof share their memory; each is a message, which starts with its base.
-     */
-    return record->observation ? &record->observation->base : NULL;
+    return find_kind(record->kind_case) ? message_of(record) : NULL;
 }
 
 void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYTES])
@@ -349,11 +351,12 @@ bool ft_record_window(const Fabrictrace__Record *record, uint64_t *start_ms)
 
 int ft_record_to_json(const Fabrictrace__Record *record, struct ft_writer *w)
 {
-    const ProtobufCMessage *message = ft_record_message(record);
+    const struct kind *kind = find_kind(record->kind_case);
+    const ProtobufCMessage *message = kind ? message_of(record) : NULL;
 
     if (!message)
         return -EINVAL;
-    return ft_json_write(w, message, find_kind(record->kind_case)->member);
+    return ft_json_write(w, message, kind->member);
 }
 
 static const ProtobufCMessageDescriptor *pick_schema(const char *schema)

@@ -146,10 +146,38 @@ static bool output_failed(struct live *live)
     return true;
 }
 
+/* Folds over longer while the daemon cannot keep up. */
+static void keep_pace(struct live *live)
+{
+    int64_t waits_ns = live->daemon.sender ? ft_sender_waits_ns(live->daemon.sender) : 0;
+    struct ft_sender_stats sender = {0};
+    uint32_t before_ms, now_ms, base_ms;
+
+    if (live->daemon.sender && !live->settings->topics.brokers)
+        ft_sender_stats(live->daemon.sender, &sender);
+    before_ms = ft_sflow_pipeline_interval_ms(live->pipeline, &base_ms);
+    if (!ft_sflow_pipeline_pace(live->pipeline, waits_ns,
+                                sender.queue_bytes > live->settings->daemon_queue_bytes / 2,
+                                ft_mono_now()))
+        return;
+    now_ms = ft_sflow_pipeline_interval_ms(live->pipeline, &base_ms);
+    if (live->workers)
+        ft_workers_set_interval(live->workers, now_ms);
+    if (now_ms > before_ms)
+        ft_log_about(FT_LOG_WARNING, &(struct ft_log_subject){.id = FT_LOG_ID_DATA_LOST},
+                     "the daemon cannot keep up, records wait for %.1f s: samples are folded over "
+                     "%.1f s instead of %.1f s",
+                     (double)waits_ns / (double)NS_PER_S, now_ms / 1000.0, base_ms / 1000.0);
+    else
+        ft_log(FT_LOG_NOTICE, "the daemon keeps up: samples are folded over %.1f s",
+               now_ms / 1000.0);
+}
+
 static void on_tick(void *arg)
 {
     struct live *live = arg;
 
+    keep_pace(live);
     tell_pipeline(live);
     ft_sflow_pipeline_tick(live->pipeline, ft_wall_now());
     if (!output_failed(live))
@@ -456,7 +484,7 @@ static int tell_ready(const struct live *live)
         {"http", live->http ? ft_http_port(live->http) : 0},
         {"sflow", live->udp ? ft_udp_port(live->udp) : 0},
     };
-    int rc = ft_ready_tell(live->config->ports, ports, sizeof(ports) / sizeof(ports[0]));
+    int rc = ft_ready_write(live->config->ports, ports, sizeof(ports) / sizeof(ports[0]));
 
     if (rc) {
         ft_log(FT_LOG_ERROR, "%s: %s", live->config->ports, strerror(-rc));

@@ -23,6 +23,7 @@ switchpoll_libftswitchpoll_a_SOURCES = \
 	switchpoll/output/loss.c switchpoll/output/loss.h \
 	switchpoll/output/gather.c switchpoll/output/gather.h \
 	switchpoll/output/output.c switchpoll/output/output.h \
+	switchpoll/sflow/pace.c switchpoll/sflow/pace.h \
 	switchpoll/sflow/pipeline.c switchpoll/sflow/pipeline.h \
 	switchpoll/sflow/ports.c switchpoll/sflow/ports.h \
 	switchpoll/replay.c switchpoll/replay.h \

@@ -33,6 +33,7 @@ struct ft_switchpoll_settings {
     char *tls_crl;
     struct ft_strings exporters;
     int64_t fold_interval_ns;
+    int64_t fold_longest_ns;
     uint64_t sums_max;
     uint64_t ports_max;
     uint64_t exporters_max;

@@ -208,7 +208,7 @@ static void look_at_comms(struct job *job, struct ft_mono now, bool at_end)
 }
 
 /* What is dropped is in this agent's account, and not the next one's to miss. */
-static void tell_capped(struct job *job)
+static void log_capped(struct job *job)
 {
     struct ft_collectives_stats stats;
 
@@ -223,7 +223,7 @@ static void read_job(struct job *job, struct ft_mono now)
     job->flights_read = false;
     ft_rings_read(job->rings, FT_SEGMENT_SLOTS, on_record, job);
     ft_collectives_tick(job->collectives, now);
-    tell_capped(job);
+    log_capped(job);
 }
 
 static void finish_job(struct job *job)
@@ -237,7 +237,7 @@ static void finish_job(struct job *job)
     for (int i = 0; i < 4 && ft_rings_read(job->rings, FT_SEGMENT_SLOTS, on_record, job); i++)
         ;
     ft_collectives_flush(job->collectives, now);
-    tell_capped(job);
+    log_capped(job);
 }
 
 /* over: nothing that it began will end. */

@@ -62,38 +62,38 @@ static void end(int number)
     ended = 1;
 }
 
-static bool is_text(const struct ft_value *value, const char *want)
+static bool is_text(const struct ft_value *value, const char *expected)
 {
     const char *text = ft_value_text(value);
     char *dump;
     bool same;
 
     if (text)
-        return strcmp(text, want) == 0;
+        return strcmp(text, expected) == 0;
     dump = ft_value_dump(value);
-    same = dump && strcmp(dump, want) == 0;
+    same = dump && strcmp(dump, expected) == 0;
     free(dump);
     return same;
 }
 
 /* path: up to the '='. */
-static bool has(const struct ft_value *value, const char *path, size_t len, const char *want)
+static bool has(const struct ft_value *value, const char *path, size_t len, const char *expected)
 {
     const char *dot = memchr(path, '.', len);
     size_t head = dot ? (size_t)(dot - path) : len;
     char name[FT_JSON_ENUM_BYTES];
 
     for (size_t i = 0; i < ft_value_count(value); i++)
-        if (has(ft_value_at(value, i), path, len, want))
+        if (has(ft_value_at(value, i), path, len, expected))
             return true;
     if (len == 0)
-        return value && is_text(value, want);
+        return value && is_text(value, expected);
     if (head >= sizeof(name))
         return false;
     memcpy(name, path, head);
     name[head] = '\0';
     value = ft_value_get(value, name);
-    return value && has(value, dot ? dot + 1 : "", dot ? len - head - 1 : 0, want);
+    return value && has(value, dot ? dot + 1 : "", dot ? len - head - 1 : 0, expected);
 }
 
 /* Whether a record has a member NAME=VALUE; members of objects are named as outer.inner, and of a
@@ -350,7 +350,8 @@ static bool is_selected(const struct consumer *c, const struct ft_value *record)
     return true;
 }
 
-static void tell_stranger(struct consumer *c, const struct ft_kafka_message *m, const char *reason)
+static void report_stranger(struct consumer *c, const struct ft_kafka_message *m,
+                            const char *reason)
 {
     if (c->strangers++ < STRANGERS_LOGGED)
         fprintf(stderr, "fabrictrace consume: partition %d, offset %" PRId64 ": no record: %s\n",
@@ -371,7 +372,7 @@ static int take(struct consumer *c, const struct ft_kafka_message *m)
         return EX_OSERR;
     answer = rc ? NULL : ft_answer_parse((char *)c->json.bytes, c->json.len, error, sizeof(error));
     if (!answer) {
-        tell_stranger(c, m, rc == -EBADMSG ? reason : rc ? "too large" : error);
+        report_stranger(c, m, rc == -EBADMSG ? reason : rc ? "too large" : error);
         return EX_OK;
     }
     rc = EX_OK;

@@ -45,7 +45,7 @@ static int start_poller(struct ft_children *c, const struct ft_args *args, uint1
     return ft_children_launch(c, "live", &start, child, stderr);
 }
 
-static void tell(const struct ft_args *args, uint16_t http, uint16_t sflow)
+static void report(const struct ft_args *args, uint16_t http, uint16_t sflow)
 {
     char host[FT_HOST_BYTES] = "", *at = "";
     uint16_t port;
@@ -80,7 +80,7 @@ static int run(struct ft_children *c, const struct ft_args *args)
         return rc;
     if (!ft_children_await(c, poller))
         return EX_OK;
-    tell(args, ft_children_port(c, daemon, "http"), ft_children_port(c, poller, "sflow"));
+    report(args, ft_children_port(c, daemon, "http"), ft_children_port(c, poller, "sflow"));
     for (;;) {
         enum ft_children_news news = ft_children_wait(c, -1, -1);
 

@@ -269,7 +269,7 @@ static double number_of(const char *text)
 struct order {
     const struct ft_grid *grid;
     size_t column;
-    bool turned;
+    bool reversed;
 };
 
 struct row {
@@ -292,7 +292,7 @@ static int compare(const void *left, const void *right)
         by = strcmp(x, y);
     if (by == 0)
         return a->number < b->number ? -1 : 1;
-    return o->turned ? -by : by;
+    return o->reversed ? -by : by;
 }
 
 static size_t find_column(const struct ft_grid *grid, const char *title, size_t len)
@@ -321,8 +321,8 @@ static struct row *order_rows(struct order *order, const char *sort)
         rows[i] = (struct row){i, order};
     if (!rows || !sort || !order->grid->columns[0].title)
         return rows;
-    order->turned = *sort == '-';
-    sort += order->turned;
+    order->reversed = *sort == '-';
+    sort += order->reversed;
     order->column = find_column(order->grid, sort, strlen(sort));
     qsort(rows, count, sizeof(*rows), compare);
     return rows;
@@ -407,8 +407,8 @@ static void print_row(const struct ft_grid *grid, const struct ft_screen *screen
 }
 
 /* The titles that show, or the row that comes. */
-static void tell(const struct ft_grid *grid, const struct ft_grid_watch *watch, const size_t *width,
-                 size_t row)
+static void report_row(const struct ft_grid *grid, const struct ft_grid_watch *watch,
+                       const size_t *width, size_t row)
 {
     const char *about = NULL;
 
@@ -447,11 +447,11 @@ int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, un
             width[i] = column_width(grid, i);
     fit(grid, width, screen->width, indent, order.column);
     if (grid->columns[0].title && ft_grid_rows(grid)) {
-        tell(grid, screen->watch, width, SIZE_MAX);
+        report_row(grid, screen->watch, width, SIZE_MAX);
         print_row(grid, screen, width, indent, SIZE_MAX);
     }
     for (size_t row = 0; row < ft_grid_rows(grid); row++) {
-        tell(grid, screen->watch, width, rows[row].number);
+        report_row(grid, screen->watch, width, rows[row].number);
         print_row(grid, screen, width, indent, rows[row].number);
     }
     free(rows);

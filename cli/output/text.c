@@ -95,6 +95,8 @@ void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
     const char *fabric = ft_value_str(root, "fabric");
     uint64_t start, end;
     char a[FT_UNIT_BYTES], b[FT_UNIT_BYTES];
+    const struct ft_value *first;
+    double seen;
 
     ft_screen_text(screen, FT_BOLD, fabric ? fabric : "fabric");
     if (screen->window)
@@ -105,6 +107,10 @@ void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
                 ft_unit_time(b, end, screen->now));
     else
         fprintf(screen->out, ", no window has closed yet");
-    if (ft_value_true(ft_value_at(ft_value_get(root, "records"), 0), "partial"))
+    first = ft_value_at(ft_value_get(root, "records"), 0);
+    if (ft_value_true(first, "partial"))
         fprintf(screen->out, " (only a part of it was seen: fabrictraced began within it)");
+    if (ft_value_real(first, "seen_share", &seen))
+        fprintf(screen->out, " (%.1f %% of the observations were taken in: see the doctor)",
+                100 * seen);
 }

@@ -299,7 +299,7 @@ static int measure(const struct ft_plan_job *p, const struct ft_path *paths,
     return rc;
 }
 
-static void tell_unknown(struct ft_plan_job *p)
+static void report_unknown(struct ft_plan_job *p)
 {
     const struct ft_captured *c = &p->captured;
     uint32_t without = 0;
@@ -347,7 +347,7 @@ static int make(struct ft_plan_job *p)
         rc = measure(p, c->paths, &p->before);
     if (rc == 0)
         rc = measure(p, p->paths, &p->after);
-    tell_unknown(p);
+    report_unknown(p);
     return rc;
 }
 

@@ -283,7 +283,7 @@ static int on_key(struct top *t, int key)
         ft_top_view_sort(view_of(t), -1);
         return 0;
     case 'r':
-        ft_top_view_turn(view_of(t));
+        ft_top_view_reverse(view_of(t));
         return 0;
     case 'u':
         return ask(t);

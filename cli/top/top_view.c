@@ -328,7 +328,7 @@ void ft_top_view_sort(struct ft_top_view *v, int by)
     snprintf(v->order, sizeof(v->order), "%s", at < v->title_count ? v->titles[at] : "");
 }
 
-void ft_top_view_turn(struct ft_top_view *v)
+void ft_top_view_reverse(struct ft_top_view *v)
 {
     if (*v->order == '-')
         memmove(v->order, v->order + 1, strlen(v->order));

@@ -61,7 +61,7 @@ void ft_top_view_move(struct ft_top_view *view, long rows, unsigned height);
 /* Sorts by the next column, the one after it (1) or before it (-1); or reverses the order. Only a
  * list is sorted. To be laid out again. */
 void ft_top_view_sort(struct ft_top_view *view, int by);
-void ft_top_view_turn(struct ft_top_view *view);
+void ft_top_view_reverse(struct ft_top_view *view);
 
 /* "-RATE" where it is sorted by rate, in reverse; NULL: it is not. */
 const char *ft_top_view_order(const struct ft_top_view *view);

@@ -39,7 +39,7 @@ static void emit(void *arg, const Fabrictrace__Record *record)
     struct diagnoses_list *d = arg;
 
     if (is(d->job, record->diagnosis->job) && is(d->host, record->diagnosis->host)) {
-        d->list.place = d->index;
+        d->list.position = d->index;
         ft_list_record(&d->list, record);
     }
 }
@@ -78,7 +78,7 @@ int ft_api_diagnoses(void *arg, const struct ft_http_request *request, struct ft
     ft_list_init(&d->list, arg, &page);
     d->list.step = step;
     d->list.free = free_list;
-    d->list.by_place = true;
+    d->list.by_position = true;
     d->job = copy(request, "job");
     d->host = copy(request, "host");
     return ft_list_send(&d->list, request, sizeof(*d), body);

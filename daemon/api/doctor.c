@@ -22,6 +22,9 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
 
+#define ADVISE_SLOW                                                                                \
+    "give the daemon a core of its own, or divide the flows among several (group.role); lower "    \
+    "sampling rates help as well"
 #define ADVISE_CLOCK "synchronise all hosts with one NTP or PTP server"
 
 /* Of one step. */
@@ -46,6 +49,10 @@ static void look_at_loss(void *arg, const Fabrictrace__Record *record)
     struct ft_findings *findings = arg;
     const Fabrictrace__Loss *loss = record->loss;
 
+    if (loss->has_fold_ms)
+        ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL, ADVISE_SLOW,
+                        "%.60s '%.80s' folds samples over %.1f s: this daemon cannot keep up",
+                        loss->program, loss->source, loss->fold_ms / 1000.0);
     for (size_t s = 0; s < loss->n_stages; s++) {
         const Fabrictrace__Stage *stage = loss->stages[s];
 

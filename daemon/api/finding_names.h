@@ -3,8 +3,8 @@
 #define FT_DAEMON_API_FINDING_NAMES_H
 /*
  * A name for each finding of the doctor, the same whenever the doctor looks again: by what it is
- * about, without the numbers in its text, which go on counting. Several that differ in numbers
- * alone are told apart by their order. Pure.
+ * about, without the numbers in its text, which change all the time. Findings that differ in
+ * numbers alone are numbered by their order. Pure.
  */
 #include <stdint.h>
 

@@ -139,7 +139,7 @@ static void add(struct of_events *o, const uint8_t *packed, size_t len)
         return;
     record.kind_case = FABRICTRACE__RECORD__KIND_EVENT;
     record.event = event;
-    o->list.place++; /* an event has two forms at most */
+    o->list.position++; /* an event has two forms at most */
     if (matches(&o->filter, &record))
         ft_list_record(&o->list, &record);
     fabrictrace__event__free_unpacked(event, NULL);
@@ -185,7 +185,7 @@ static int step(struct ft_list *list)
         if (!ft_history_event(list->view->history, o->number, &event) || event.number >= o->end)
             return 0;
         o->number = event.number + 1;
-        list->place = 2 * event.number;
+        list->position = 2 * event.number;
         if (is_of_time(&o->filter, &event))
             add_form(o, &event);
     }
@@ -244,7 +244,7 @@ static int send_events(const struct ft_view *view, const struct ft_http_request 
         o->list.span = filter.span;
     o->list.step = step;
     o->list.free = free_events;
-    o->list.by_place = true;
+    o->list.by_position = true;
     o->both = both;
     /* What comes while pages are read comes after them. */
     o->end = page.has_cursor && page.number ? page.number : ft_history_events_end(view->history);

@@ -36,7 +36,7 @@ static void emit(void *arg, const Fabrictrace__Record *record)
 
     if ((!h->switch_name || strcmp(h->switch_name, record->hash->switch_) == 0) &&
         (!h->group || strcmp(h->group, record->hash->group) == 0)) {
-        h->list.place = h->index;
+        h->list.position = h->index;
         ft_list_record(&h->list, record);
     }
 }
@@ -82,7 +82,7 @@ int ft_api_hashes(void *arg, const struct ft_http_request *request, struct ft_wr
     ft_list_init(&h->list, arg, &page);
     h->list.step = step;
     h->list.free = free_list;
-    h->list.by_place = true;
+    h->list.by_position = true;
     h->switch_name = copy(request, "switch");
     h->group = copy(request, "group");
     h->function = function != NULL;

@@ -125,7 +125,7 @@ static bool write_first(struct of_incident *o, const struct ft_view *view)
     ft_history_window(view->history, 0, &window);
     head.from_ms = o->recording.from_ms;
     head.to_ms = o->recording.to_ms;
-    head.whole = o->recording.whole;
+    head.from_start = o->recording.from_start;
     head.history_number = window.number;
     head.history_version = ft_row_version();
     ft_writer_init(&text, FT_INCIDENT_SECTION_BYTES_MAX);

@@ -81,17 +81,17 @@ int ft_list_send(struct ft_list *list, const struct ft_http_request *request, si
 
 bool ft_list_next(struct ft_list *l)
 {
-    uint64_t place = l->by_place ? l->place : l->total;
+    uint64_t at = l->by_position ? l->position : l->total;
 
     l->total++;
-    if (place < l->page.position)
+    if (at < l->page.position)
         return false;
     if (l->shown >= l->page.limit) {
         l->more = true;
         return false;
     }
     l->shown++;
-    l->behind = place + 1;
+    l->behind = at + 1;
     if (l->written++)
         ft_write_u8(l->w, ',');
     return true;

@@ -24,7 +24,7 @@ struct ft_http_request;
 #define FT_LIST_NEXT_BYTES 400
 
 /* What a page of a list is: limit and cursor. A cursor is "NUMBER-POSITION": a window or another
- * mark of what is listed, and the first place that no page before has looked at. */
+ * mark of what is listed, and the first position that no page before has looked at. */
 struct ft_page {
     uint64_t limit;
     uint64_t number, position;
@@ -41,8 +41,8 @@ struct ft_list {
     /* Of the record in hand: rises along the list, and stays a record's own while it is there, so
      * that what comes and goes between pages moves no other. Without, records count: for lists of
      * what does not change. */
-    bool by_place;
-    uint64_t place;
+    bool by_position;
+    uint64_t position;
     uint64_t shown, behind; /* on this page; behind the last of them */
     bool more;              /* match, on later pages */
     bool begun;

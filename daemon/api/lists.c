@@ -21,7 +21,8 @@
 #define RECORDS_A_STEP 200
 
 /* A list of what lies in a table: write adds the next, by an index that begins at 0, or all; false
- * when that was it. An entry keeps its index while it is there (lib/base/table.h): its place. */
+ * when that was it. An entry keeps its index while it is there (lib/base/table.h), which is its
+ * position. */
 struct short_list {
     struct ft_list list;
     struct ft_list_filter filter;
@@ -50,7 +51,7 @@ static void add_record(void *list, const Fabrictrace__Record *record)
 {
     struct short_list *s = list;
 
-    s->list.place = s->index;
+    s->list.position = s->index;
     ft_list_record(&s->list, record);
 }
 
@@ -77,7 +78,7 @@ static int send_list(const struct ft_view *view, const struct ft_http_request *r
     ft_list_init(&s->list, view, &page);
     s->list.step = step;
     s->list.free = free_list;
-    s->list.by_place = true;
+    s->list.by_position = true;
     s->write = write;
     return ft_list_send(&s->list, request, sizeof(*s), body);
 }
@@ -122,7 +123,7 @@ static void write_finding(struct ft_list *list, const struct ft_finding *f)
 }
 
 /* The doctor looks anew for each page. Later pages follow the findings of the first, by name, where
- * that order is kept: place is a finding's in it. */
+ * that order is kept: position is that of a finding in it. */
 struct doctor_list {
     struct ft_list list;
     struct ft_doctor *doctor;
@@ -130,21 +131,21 @@ struct doctor_list {
     uint64_t *order; /* names of the first page's findings; NULL: this is it, or it is not kept */
     size_t count;
     uint64_t *names; /* of the findings in hand; NULL without memory */
-    size_t index;    /* the next place */
+    size_t index;    /* the next in it */
 };
 
-/* The finding of a place; NULL: it is gone. */
-static const struct ft_finding *finding_at(const struct doctor_list *d, size_t place)
+/* A finding by where it was in the order; NULL: it is gone. */
+static const struct ft_finding *finding_at(const struct doctor_list *d, size_t position)
 {
     const struct ft_findings *findings = ft_doctor_findings(d->doctor);
 
     if (!d->order)
-        return &findings->items[place];
+        return &findings->items[position];
     for (size_t k = 0; d->names && k < findings->count; k++) {
         /* Most are where they were. */
-        size_t at = place + k < findings->count ? place + k : place + k - findings->count;
+        size_t at = position + k < findings->count ? position + k : position + k - findings->count;
 
-        if (at < findings->count && d->names[at] == d->order[place])
+        if (at < findings->count && d->names[at] == d->order[position])
             return &findings->items[at];
     }
     return NULL;
@@ -185,7 +186,7 @@ static int step_doctor(struct ft_list *list)
             end_doctor(d);
             return 0;
         }
-        list->place = d->index;
+        list->position = d->index;
         f = finding_at(d, d->index++);
         if (f)
             write_finding(list, f);
@@ -236,7 +237,7 @@ int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_wr
     ft_list_init(&d->list, view, &page);
     d->list.step = step_doctor;
     d->list.free = free_doctor;
-    d->list.by_place = true;
+    d->list.by_position = true;
     d->doctor = ft_doctor_new(view->pipeline, view->seed);
     if (!d->doctor || find_order(d, view, &page)) {
         free_doctor(&d->list);

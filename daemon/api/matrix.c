@@ -367,13 +367,13 @@ static int begin(struct matrix *m, const struct ft_http_request *request, struct
 int ft_api_matrix(void *arg, const struct ft_http_request *request, struct ft_writer *body)
 {
     const struct ft_view *view = arg;
-    const struct ft_page whole = {.limit = UINT64_MAX};
+    const struct ft_page unlimited = {.limit = UINT64_MAX};
     struct matrix *m = calloc(1, sizeof(*m));
     int rc;
 
     if (!m)
         return ft_api_refuse(body, 503, "no memory");
-    ft_list_init(&m->list, view, &whole);
+    ft_list_init(&m->list, view, &unlimited);
     m->list.step = step;
     m->list.free = free_matrix;
     rc = begin(m, request, body);

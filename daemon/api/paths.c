@@ -263,10 +263,10 @@ static void free_flows(struct ft_list *list)
 static int send_flows(struct of_flows *o, const struct ft_view *view,
                       const struct ft_http_request *request, struct ft_writer *body)
 {
-    const struct ft_page whole = {.limit = UINT64_MAX}; /* what is kept is the page */
+    const struct ft_page unlimited = {.limit = UINT64_MAX}; /* what is kept is the page */
     size_t flows = most(view);
 
-    ft_list_init(&o->list, view, &whole);
+    ft_list_init(&o->list, view, &unlimited);
     o->list.step = step;
     o->list.free = free_flows;
     return ft_list_send(&o->list, request,

@@ -314,14 +314,14 @@ int ft_sorted_answer(const struct ft_view *view, const struct ft_http_request *r
                      const struct ft_sorted_kind *kind, const char *const *names, uint64_t limit,
                      struct ft_writer *body)
 {
-    const struct ft_page whole = {.limit = UINT64_MAX}; /* what is kept is the page */
+    const struct ft_page unlimited = {.limit = UINT64_MAX}; /* what is kept is the page */
     struct sorted_list *l = calloc(1, sizeof(*l));
     struct ft_page page;
     int rc;
 
     if (!l)
         return ft_api_refuse(body, 503, "no memory");
-    ft_list_init(&l->list, view, &whole);
+    ft_list_init(&l->list, view, &unlimited);
     l->list.step = step;
     l->list.free = free_list;
     rc = ft_page_read_limit(request, names, limit, &page, body);

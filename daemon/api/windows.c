@@ -236,7 +236,7 @@ static int step_windows(struct ft_list *list)
     for (int i = 0; i < RECORDS_A_STEP; i++) {
         if (!next_window(w, &window))
             return 0;
-        list->place = w->number;
+        list->position = w->number;
         write_window(list, &window);
     }
     return 1;
@@ -257,7 +257,7 @@ static int step_history(struct ft_list *list)
             ft_history_open(history, window.number, w->kind, &w->cursor);
         record = ft_history_read(history, &w->cursor, w->key, &rows);
         if (record) {
-            list->place = w->number; /* a window has one of a key at most */
+            list->position = w->number; /* a window has one of a key at most */
             ft_list_record(list, record);
             written++;
         }
@@ -305,7 +305,7 @@ static int send_windows(const struct ft_view *view, const struct ft_http_request
     ft_list_init(&w->list, view, &page);
     w->list.step = step;
     w->list.free = free_of_windows;
-    w->list.by_place = true;
+    w->list.by_position = true;
     w->between = between;
     w->kind = kind;
     w->key = copy(request, "key");

@@ -9,7 +9,7 @@
 
 #define SINGLE_MAX 16
 
-struct telling {
+struct publishing {
     struct ft_events *events;
     const char *fabric;
     int64_t now_ms;
@@ -34,7 +34,7 @@ static void fill_event(Fabrictrace__Event *event, Fabrictrace__Kind kind, const 
 
 static void count_change(void *arg, const struct ft_change *c)
 {
-    struct telling *t = arg;
+    struct publishing *t = arg;
 
     if (c->what == FT_CHANGE_SWITCH)
         t->switches[c->came]++;
@@ -44,9 +44,9 @@ static void count_change(void *arg, const struct ft_change *c)
         t->hosts[c->came]++;
 }
 
-static void tell_change(void *arg, const struct ft_change *c)
+static void publish_change(void *arg, const struct ft_change *c)
 {
-    struct telling *t = arg;
+    struct publishing *t = arg;
     const char *verb = c->came ? "came" : "went";
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     Fabrictrace__Event event;
@@ -78,7 +78,7 @@ static void tell_change(void *arg, const struct ft_change *c)
 void ft_changes_report(struct ft_events *events, const struct ft_topology *before,
                        const struct ft_topology *after, int64_t now_ms)
 {
-    struct telling t = {.events = events, .fabric = ft_topology_fabric(after), .now_ms = now_ms};
+    struct publishing t = {.events = events, .fabric = ft_topology_fabric(after), .now_ms = now_ms};
     size_t count = ft_topology_diff(before, after, count_change, &t);
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     Fabrictrace__Event event;
@@ -87,7 +87,7 @@ void ft_changes_report(struct ft_events *events, const struct ft_topology *befor
     if (count == 0)
         return;
     if (count <= SINGLE_MAX) {
-        ft_topology_diff(before, after, tell_change, &t);
+        ft_topology_diff(before, after, publish_change, &t);
         return;
     }
     fill_event(&event, FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE, t.fabric, now_ms);

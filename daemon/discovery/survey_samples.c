@@ -271,8 +271,8 @@ static uint32_t swapped_with(const struct ft_survey *s, uint32_t said, uint32_t 
 
 /* Told at the first end of the link, whichever of its ends the samples speak of: at the port that
  * leads elsewhere, or to the port where something else leads. */
-static void tell_miscabling(struct ft_survey *s, uint32_t at, uint32_t is, bool here,
-                            const struct ft_crossing_proof *proof)
+static void report_miscabling(struct ft_survey *s, uint32_t at, uint32_t is, bool here,
+                              const struct ft_crossing_proof *proof)
 {
     const struct ft_end *end = &s->ends[at], *said = &s->ends[end->link], *other = &s->ends[is];
     uint32_t across = here ? swapped_with(s, end->link, is) : FT_NONE;
@@ -318,7 +318,7 @@ static void judge_claims(struct ft_survey *s)
         ft_crossings_judge(s->crossings, ends, &j);
         other = j.verdict == FT_CROSSING_DIFFERS ? end_at(s, &j.other) : FT_NONE;
         if (other != FT_NONE)
-            tell_miscabling(s, i, other, j.end == 0, &j.proof);
+            report_miscabling(s, i, other, j.end == 0, &j.proof);
     }
 }
 

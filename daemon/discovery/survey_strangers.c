@@ -105,7 +105,7 @@ static int hear_all(struct ft_survey *s, struct strangers *all)
     return 0;
 }
 
-static int tell_apart(struct strangers *all)
+static int distinguish(struct strangers *all)
 {
     if (all->heard_count == 0)
         return 0;
@@ -482,7 +482,7 @@ int ft_survey_strangers(struct ft_survey *s)
     int rc = hear_all(s, &all);
 
     if (rc == 0)
-        rc = tell_apart(&all);
+        rc = distinguish(&all);
     if (rc == 0 && all.count) {
         rc = find_listed(s, &all);
         if (rc == 0)

@@ -289,7 +289,7 @@ static uint32_t port_at(const struct ft_topology *t, const struct ft_crossing_po
 }
 
 /* Whether the topology knows less, so that it is worth to look at the fabric anew. */
-static bool tell_more(const struct ft_wiring *w)
+static bool knows_more(const struct ft_wiring *w)
 {
     struct ft_crossing_found f;
     uint32_t index = 0;
@@ -307,7 +307,7 @@ static bool tell_more(const struct ft_wiring *w)
 
 bool ft_wiring_take_news(struct ft_wiring *w)
 {
-    bool news = (ft_crossings_take_news(w->crossings) && tell_more(w)) || w->news;
+    bool news = (ft_crossings_take_news(w->crossings) && knows_more(w)) || w->news;
 
     w->news = false;
     return news;

@@ -107,8 +107,9 @@ int ft_agents_take(struct ft_agents *a, const Fabrictrace__HostStatus *status, i
     return 0;
 }
 
-static void find_lack(const Fabrictrace__HostStatus *status,
-                      const Fabrictrace__MissingCapability *missing, struct ft_findings *findings)
+static void find_capability(const Fabrictrace__HostStatus *status,
+                            const Fabrictrace__MissingCapability *missing,
+                            struct ft_findings *findings)
 {
     bool both = missing->capability && missing->setting;
     struct ft_finding *f = ft_findings_add(
@@ -135,7 +136,7 @@ static void find_missing(struct ft_agents_position *at, const Fabrictrace__HostS
     }
     for (size_t i = 0; i < status->n_missing_capabilities; i++)
         if (status->missing_capabilities[i]->what)
-            find_lack(status, status->missing_capabilities[i], findings);
+            find_capability(status, status->missing_capabilities[i], findings);
     at->shown += status->n_missing_capabilities;
 }
 

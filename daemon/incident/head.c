@@ -101,7 +101,7 @@ void ft_head_write(struct ft_writer *w, const struct ft_head *head, const struct
     ft_write_fmt(w,
                  "from_ms: %" PRId64 "\nto_ms: %" PRId64 "\nfrom_start: %d\nseed: %" PRIu64
                  "\nhistory_number: %" PRIu64 "\nhistory_version: %" PRIu32 "\nsettings:\n",
-                 head->from_ms, head->to_ms, head->whole, head->seed, head->history_number,
+                 head->from_ms, head->to_ms, head->from_start, head->seed, head->history_number,
                  head->history_version);
     for (size_t i = 0; i < FIELDS; i++)
         write_field(w, i, s);
@@ -180,14 +180,14 @@ static int get_field(const struct ft_yaml *root, size_t i, struct ft_settings *s
 
 static int read_head(const struct ft_yaml *root, struct ft_head *head, struct ft_diag *diag)
 {
-    uint64_t from, to, whole, version;
+    uint64_t from, to, from_start, version;
     int rc = get_text(root, "program", &head->program, diag);
 
     rc = rc ? rc : get_text(root, "source_id", &head->source_id, diag);
     rc = rc ? rc : get_text(root, "fabric", &head->fabric, diag);
     rc = rc ? rc : get_number(root, "from_ms", 0, NUMBER_MAX, &from, diag);
     rc = rc ? rc : get_number(root, "to_ms", 0, NUMBER_MAX, &to, diag);
-    rc = rc ? rc : get_number(root, "from_start", 0, 1, &whole, diag);
+    rc = rc ? rc : get_number(root, "from_start", 0, 1, &from_start, diag);
     rc = rc ? rc : get_number(root, "seed", 0, UINT64_MAX, &head->seed, diag);
     rc = rc ? rc : get_number(root, "history_number", 0, NUMBER_MAX, &head->history_number, diag);
     rc = rc ? rc : get_number(root, "history_version", 0, UINT32_MAX, &version, diag);
@@ -195,7 +195,7 @@ static int read_head(const struct ft_yaml *root, struct ft_head *head, struct ft
         return rc;
     head->from_ms = (int64_t)from;
     head->to_ms = (int64_t)to;
-    head->whole = whole != 0;
+    head->from_start = from_start != 0;
     head->history_version = (uint32_t)version;
     return 0;
 }

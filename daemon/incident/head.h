@@ -17,7 +17,7 @@
 struct ft_head {
     char *source_id, *fabric, *program; /* program: with its version */
     int64_t from_ms, to_ms;
-    bool whole; /* the records begin where the daemon did: everything follows from them */
+    bool from_start; /* the records begin where the daemon did: everything follows from them */
     uint64_t seed;
     uint64_t history_number; /* of the first window */
     uint32_t history_version;

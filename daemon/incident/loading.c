@@ -22,7 +22,7 @@
 
 #define HISTORY_MAX  ((size_t)1 << 30)
 #define TOPOLOGY_MAX ((size_t)64 << 20)
-#define TELL_NS      (INT64_C(5) * 1000000000)
+#define LOG_NS       (INT64_C(5) * 1000000000)
 
 /* A file while it is read. */
 struct ft_loading {
@@ -110,7 +110,7 @@ static void play(struct ft_loading *l, const struct ft_incident_read *in)
                rc == -EBADMSG ? "the recorded input is damaged" : strerror(-rc));
         l->damaged = true;
     }
-    if (ft_mono_since_ns(ft_mono_now(), l->logged) < TELL_NS)
+    if (ft_mono_since_ns(ft_mono_now(), l->logged) < LOG_NS)
         return;
     l->logged = ft_mono_now();
     ft_player_stats(l->player, &stats);
@@ -189,7 +189,7 @@ static void restore_events(const struct ft_loading *l)
     }
 }
 
-static void tell(const struct ft_loading *l, bool complete)
+static void log_end(const struct ft_loading *l, bool complete)
 {
     struct ft_player_stats s;
 
@@ -201,7 +201,7 @@ static void tell(const struct ft_loading *l, bool complete)
     ft_log(FT_LOG_NOTICE,
            "%s: %" PRId64 " s, %" PRIu64 " payloads came in, %" PRIu64 " records went out",
            l->config.file, (s.to_ms - s.from_ms) / 1000, s.batches, s.published);
-    if (!l->head.whole)
+    if (!l->head.from_start)
         ft_log(FT_LOG_NOTICE,
                "%s: the daemon was started before this recording: earlier windows and events are "
                "those published then, and counters start with the recording",
@@ -234,7 +234,7 @@ static int read_file(struct ft_loading *l, FILE *in)
     if (rc == EX_OK && !l->player)
         rc = EX_DATAERR;
     if (rc == EX_OK)
-        tell(l, more == 0);
+        log_end(l, more == 0);
     return rc;
 }
 

@@ -190,7 +190,7 @@ static int64_t segment_ms(const struct ft_recorder *r)
 }
 
 /* Begins another segment where this one is large or old enough. */
-static void turn(struct ft_recorder *r, int64_t now_ms)
+static void rotate(struct ft_recorder *r, int64_t now_ms)
 {
     if (r->inside || (!r->failed && ft_writer_ok(&r->w) && r->w.len < SEGMENT_BYTES &&
                       now_ms - r->begun_ms < segment_ms(r) && now_ms >= r->begun_ms))
@@ -244,7 +244,7 @@ void ft_recorder_topology(struct ft_recorder *r, const char *file)
 void ft_recorder_batch(void *recorder, const void *payload, size_t len)
 {
     struct ft_recorder *r = recorder;
-    turn(r, r->now_ms);
+    rotate(r, r->now_ms);
     r->inside = true;
     r->refused_count = 0;
     ft_entry_batch(&r->w, payload, len);
@@ -273,7 +273,7 @@ void ft_recorder_slice(void *recorder, int64_t now_ms, uint64_t steps, bool ende
 
 void ft_recorder_advance(struct ft_recorder *r, int64_t now_ms, uint32_t items)
 {
-    turn(r, now_ms);
+    rotate(r, now_ms);
     put_published(r, &r->w);
     r->published = r->digest = 0;
     ft_entry_advance(&r->w, &r->now_ms, now_ms, items);
@@ -331,7 +331,7 @@ bool ft_recorder_hold(struct ft_recorder *r, int64_t from_ms, const struct ft_ac
     *out = (struct ft_recording){
         .next = r->first + i,
         .end = r->first + r->count,
-        .whole = r->first + i == 0,
+        .from_start = r->first + i == 0,
         .from_ms = i < r->count ? r->list[i].first_ms : r->begun_ms,
         .to_ms = r->now_ms,
         .topology = topology->bytes,

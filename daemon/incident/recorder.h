@@ -56,7 +56,7 @@ void ft_recorder_stats(const struct ft_recorder *r, struct ft_recorder_stats *st
 /* What is kept since a moment, to be copied segment by segment while the recorder continues. */
 struct ft_recording {
     uint64_t next, end; /* numbers of segments */
-    bool whole;         /* it begins where the pipeline began */
+    bool from_start;    /* it begins where the pipeline began */
     int64_t from_ms, to_ms;
     const char *topology; /* in force at its beginning: good until the next call of anything */
     size_t topology_len;

@@ -225,7 +225,7 @@ void ft_join_free(struct ft_join *join);
 int ft_join_set_topology(struct ft_join *join, const struct ft_topology *t, int64_t now_ms);
 
 /* Judges up to so many more entries of the table after a change of topology. True: there are more;
- * until then no observations must come, for their flows would be judged as of another place. */
+ * until then no observations must come, for their flows would be judged by another topology. */
 bool ft_join_judge_step(struct ft_join *join, uint32_t items);
 bool ft_join_judging_all(const struct ft_join *join);
 

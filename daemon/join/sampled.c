@@ -110,7 +110,7 @@ void ft_sampled_restart(struct ft_sampled *s)
 }
 
 /* Empties the slots that an older window left. */
-static void turn_to(struct place *p, uint32_t window)
+static void advance_to(struct place *p, uint32_t window)
 {
     for (uint32_t step = 0; step < 2 && p->window + step < window; step++)
         for (uint32_t i = 0; i < p->count; i++) {
@@ -150,7 +150,7 @@ static void add_to(struct place *p, uint32_t id, uint32_t window, uint64_t sampl
     struct source *s;
 
     if (window > p->window)
-        turn_to(p, window);
+        advance_to(p, window);
     s = source_of(p, id);
     if (!s)
         return;

@@ -160,7 +160,7 @@ int ft_daemon_ready(const struct ft_daemon *d)
         {"records", d->view.receiver ? ft_receiver_port(d->view.receiver) : 0},
     };
     const char *file = ft_run_value(d->run, "ports");
-    int rc = ft_ready_tell(file, ports, sizeof(ports) / sizeof(ports[0]));
+    int rc = ft_ready_write(file, ports, sizeof(ports) / sizeof(ports[0]));
 
     if (rc) {
         ft_log(FT_LOG_ERROR, "%s: %s", file, strerror(-rc));

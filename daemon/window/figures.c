@@ -38,6 +38,7 @@ struct ft_figures_work {
     double *p;
     size_t held_count, held_size, p_size;
     bool partial; /* the window was not seen from its start */
+    double seen;  /* share of the observations that were taken in; 1: all */
     const uint32_t *missing;
     size_t missing_count;
     /* scratch of one group */
@@ -107,12 +108,18 @@ void ft_figures_work_free(struct ft_figures_work *w)
 void ft_figures_begin(struct ft_figures_work *w, bool partial)
 {
     w->partial = partial;
+    w->seen = 1;
     w->missing_count = 0;
     w->held_count = 0;
     pool_reset(&w->fabric);
     for (int tier = 0; tier < TIERS; tier++)
         for (int d = 0; d < DIRECTIONS; d++)
             pool_reset(&w->layer[tier][d]);
+}
+
+void ft_figures_seen(struct ft_figures_work *w, uint64_t came, uint64_t taken)
+{
+    w->seen = taken < came ? (double)taken / (double)came : 1;
 }
 
 void ft_figures_missing(struct ft_figures_work *w, const uint32_t *partitions, size_t count)
@@ -149,6 +156,8 @@ static void begin_record(const struct ft_figures_work *w, Fabrictrace__Imbalance
     out->has_scope = true;
     out->scope = scope;
     out->has_partial = out->partial = w->partial;
+    out->has_seen_share = w->seen < 1;
+    out->seen_share = w->seen;
     out->missing_partitions = (uint32_t *)(uintptr_t)w->missing;
     out->n_missing_partitions = w->missing_count;
     out->name = (char *)(uintptr_t)name;

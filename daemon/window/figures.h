@@ -17,6 +17,10 @@ void ft_figures_work_free(struct ft_figures_work *work);
 /* Begins a window. */
 void ft_figures_begin(struct ft_figures_work *work, bool partial);
 
+/* Of the observations that came since the close before, those that were taken in; for the records.
+ */
+void ft_figures_seen(struct ft_figures_work *work, uint64_t came, uint64_t taken);
+
 /* Partitions of flows that are missing in the window, for the records; borrowed until its end. */
 void ft_figures_missing(struct ft_figures_work *work, const uint32_t *partitions, size_t count);
 

@@ -47,6 +47,7 @@ struct ft_window {
     struct ft_span last;
     uint32_t missing[FT_PARTITIONS_MAX]; /* partitions of flows; of the aggregator */
     size_t missing_count;
+    uint64_t came, taken; /* observations, until the close before */
     struct ft_window_stats stats;
 };
 
@@ -129,6 +130,19 @@ void ft_window_complete_from(struct ft_window *w, int64_t ms)
     w->complete_from_ms = ms;
 }
 
+/* How many of the observations since the close before were taken in. */
+static void count_seen(struct ft_window *w)
+{
+    const struct ft_join_stats *stats = ft_join_stats(w->join);
+    uint64_t came = 0, taken = stats->observations[FT_JOIN_OK];
+
+    for (int i = 0; i < FT_JOIN_RESULTS; i++)
+        came += stats->observations[i];
+    ft_figures_seen(w->figures, came - w->came, taken - w->taken);
+    w->came = came;
+    w->taken = taken;
+}
+
 void ft_window_begin(struct ft_window *w, int64_t now_ms)
 {
     ft_join_seal(w->join);
@@ -140,6 +154,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
     w->partial = w->span.start_ms < w->complete_from_ms;
     ft_figures_begin(w->figures, w->partial);
+    count_seen(w);
     if (w->pairs)
         ft_pair_links_begin(w->pairs);
     if (w->spread)

@@ -10,7 +10,7 @@
 #include "lib/base/utf8.h"
 
 /* Whole numbers up to here are written as such. */
-#define WHOLE_MAX 9007199254740992.0
+#define INTEGER_MAX 9007199254740992.0
 
 static const char *type_name(enum ft_prom_type type)
 {
@@ -76,7 +76,7 @@ static void begin(struct ft_prom *p, const char *const *labels)
 
 static void write_double(struct ft_writer *w, double value)
 {
-    if (value >= 0 && value < WHOLE_MAX && value == floor(value))
+    if (value >= 0 && value < INTEGER_MAX && value == floor(value))
         ft_write_u64(w, (uint64_t)value);
     else
         ft_write_fmt(w, "%.10g", value);

@@ -13,7 +13,7 @@
 /* Pages that nobody touches cost nothing. */
 #define STACK_BYTES ((size_t)1 << 20)
 
-struct whole_task {
+struct stacked_task {
     struct ft_task task;
     void (*run)(void *arg);
     void *arg;
@@ -24,13 +24,13 @@ struct whole_task {
     bool over;
 };
 
-static struct whole_task *whole(struct ft_task *task)
+static struct stacked_task *stacked(struct ft_task *task)
 {
-    return (struct whole_task *)(void *)((uint8_t *)task - offsetof(struct whole_task, task));
+    return (struct stacked_task *)(void *)((uint8_t *)task - offsetof(struct stacked_task, task));
 }
 
 /* As swapcontext(), at which AddressSanitizer prints a warning. */
-static void jump(struct whole_task *w, ucontext_t *from, const ucontext_t *to)
+static void jump(struct stacked_task *w, ucontext_t *from, const ucontext_t *to)
 {
     w->back = false;
     if (getcontext(from))
@@ -45,7 +45,7 @@ static void jump(struct whole_task *w, ucontext_t *from, const ucontext_t *to)
 /* makecontext() passes numbers of 32 bits. */
 static void enter(unsigned high, unsigned low)
 {
-    struct whole_task *w = (struct whole_task *)(uintptr_t)((uint64_t)high << 32 | low);
+    struct stacked_task *w = (struct stacked_task *)(uintptr_t)((uint64_t)high << 32 | low);
 
     w->run(w->arg);
     w->over = true;
@@ -53,7 +53,7 @@ static void enter(unsigned high, unsigned low)
 
 struct ft_task *ft_task_new(void (*run)(void *arg), void *arg)
 {
-    struct whole_task *w = calloc(1, sizeof(*w));
+    struct stacked_task *w = calloc(1, sizeof(*w));
     uint64_t at = (uint64_t)(uintptr_t)w;
 
     if (!w)
@@ -83,11 +83,11 @@ struct ft_task *ft_task_new(void (*run)(void *arg), void *arg)
 
 void ft_task_free(struct ft_task *task)
 {
-    struct whole_task *w;
+    struct stacked_task *w;
 
     if (!task)
         return;
-    w = whole(task);
+    w = stacked(task);
     assert(w->over);
     munmap(w->stack, w->guard + STACK_BYTES);
     free(w);
@@ -95,7 +95,7 @@ void ft_task_free(struct ft_task *task)
 
 bool ft_task_step(struct ft_task *task, uint64_t work)
 {
-    struct whole_task *w = whole(task);
+    struct stacked_task *w = stacked(task);
 
     if (w->over)
         return false;
@@ -106,7 +106,7 @@ bool ft_task_step(struct ft_task *task, uint64_t work)
 
 void ft_task_pause(struct ft_task *task)
 {
-    struct whole_task *w = whole(task);
+    struct stacked_task *w = stacked(task);
 
     jump(w, &w->own, &w->caller);
 }

@@ -46,11 +46,11 @@ static bool grow(struct ft_writer *w, size_t n)
     return true;
 }
 
-uint8_t *ft_write_room(struct ft_writer *w, size_t n)
+uint8_t *ft_write_grown(struct ft_writer *w, size_t n)
 {
     uint8_t *p;
 
-    if (w->failed || (n > w->size - w->len && !grow(w, n))) {
+    if (w->failed || !grow(w, n)) {
         w->failed = true;
         return NULL;
     }
@@ -68,11 +68,6 @@ void ft_write_bytes(struct ft_writer *w, const void *bytes, size_t n)
     p = ft_write_room(w, n);
     if (p)
         memcpy(p, bytes, n);
-}
-
-void ft_write_u8(struct ft_writer *w, uint8_t v)
-{
-    ft_write_bytes(w, &v, 1);
 }
 
 void ft_write_be32(struct ft_writer *w, uint32_t v)
@@ -123,14 +118,55 @@ void ft_write_fmt(struct ft_writer *w, const char *format, ...)
     va_end(args);
 }
 
+/* log10(2) is 1233 / 4096, a little too small: the power of ten decides. */
+static size_t digits_of(uint64_t v)
+{
+    static const uint64_t powers[] = {
+        0,
+        UINT64_C(10),
+        UINT64_C(100),
+        UINT64_C(1000),
+        UINT64_C(10000),
+        UINT64_C(100000),
+        UINT64_C(1000000),
+        UINT64_C(10000000),
+        UINT64_C(100000000),
+        UINT64_C(1000000000),
+        UINT64_C(10000000000),
+        UINT64_C(100000000000),
+        UINT64_C(1000000000000),
+        UINT64_C(10000000000000),
+        UINT64_C(100000000000000),
+        UINT64_C(1000000000000000),
+        UINT64_C(10000000000000000),
+        UINT64_C(100000000000000000),
+        UINT64_C(1000000000000000000),
+        UINT64_C(10000000000000000000),
+    };
+    unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
+    unsigned n = bits * 1233 >> 12;
+
+    return n + (v >= powers[n]);
+}
+
 void ft_write_u64(struct ft_writer *w, uint64_t v)
 {
-    char digits[20];
-    size_t at = sizeof(digits);
+    /* Two digits a division. */
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    size_t n = digits_of(v);
+    uint8_t *p = ft_write_room(w, n);
 
-    do {
-        digits[--at] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v);
-    ft_write_bytes(w, digits + at, sizeof(digits) - at);
+    if (!p)
+        return;
+    for (; v >= 100; v /= 100) {
+        n -= 2;
+        memcpy(p + n, pairs + v % 100 * 2, 2);
+    }
+    if (v >= 10)
+        memcpy(p, pairs + v * 2, 2);
+    else
+        *p = (uint8_t)('0' + v);
 }

@@ -34,12 +34,31 @@ static inline bool ft_writer_ok(const struct ft_writer *w)
     return !w->failed;
 }
 
+/* As ft_write_room(), where the memory does not suffice yet. */
+uint8_t *ft_write_grown(struct ft_writer *w, size_t n);
+
 /* Makes room for n more bytes and returns where they go, NULL on failure. The caller fills them;
  * they count as written. */
-uint8_t *ft_write_room(struct ft_writer *w, size_t n);
+static inline uint8_t *ft_write_room(struct ft_writer *w, size_t n)
+{
+    uint8_t *p;
+
+    if (w->failed || n > w->size - w->len)
+        return ft_write_grown(w, n);
+    p = w->bytes + w->len;
+    w->len += n;
+    return p;
+}
+
+static inline void ft_write_u8(struct ft_writer *w, uint8_t v)
+{
+    uint8_t *p = ft_write_room(w, 1);
+
+    if (p)
+        *p = v;
+}
 
 void ft_write_bytes(struct ft_writer *w, const void *bytes, size_t n);
-void ft_write_u8(struct ft_writer *w, uint8_t v);
 void ft_write_be32(struct ft_writer *w, uint32_t v);
 void ft_write_be64(struct ft_writer *w, uint64_t v);
 

@@ -22,7 +22,7 @@ static bool names_in(const struct ft_trial *trial, uint16_t i, const struct ft_h
 
 /* Whether samples of a switch name the links by which packets come in. Until it has had time to
  * show that, it may. */
-static bool tells_in(const struct ft_trial *trial, uint32_t switch_id)
+static bool shows_ingress(const struct ft_trial *trial, uint32_t switch_id)
 {
     const struct ft_trust *trust = trial->by->trust;
 
@@ -30,7 +30,7 @@ static bool tells_in(const struct ft_trial *trial, uint32_t switch_id)
            trust->switches[switch_id].names_in_ms >= trial->by->now_ms - BLIND_MS;
 }
 
-static bool tells_out(const struct ft_trial *trial, uint32_t switch_id)
+static bool shows_egress(const struct ft_trial *trial, uint32_t switch_id)
 {
     const struct ft_trust *trust = trial->by->trust;
 
@@ -56,7 +56,7 @@ static bool is_link_attested(const struct ft_trial *trial, const bool *use, uint
     }
     if (trial->by->trust->links[hop->out].confirmed && (out || in))
         return true;
-    return (out || !tells_out(trial, here)) && (in || !tells_in(trial, there));
+    return (out || !shows_egress(trial, here)) && (in || !shows_ingress(trial, there));
 }
 
 /* Below one switch there is no link: the flow is to be sampled there. */
@@ -178,8 +178,8 @@ static bool is_attested(const struct ft_trial *trial, const struct ft_hop *hop)
     uint32_t peer = ft_topology_port(trial->t, hop->out)->peer;
 
     return trial->by->verify && peer != FT_NONE &&
-           (tells_out(trial, ft_topology_port(trial->t, hop->out)->switch_id) ||
-            tells_in(trial, ft_topology_port(trial->t, peer)->switch_id));
+           (shows_egress(trial, ft_topology_port(trial->t, hop->out)->switch_id) ||
+            shows_ingress(trial, ft_topology_port(trial->t, peer)->switch_id));
 }
 
 uint32_t ft_evidence_links(const struct ft_evidence *ev, const struct ft_judging *by,

@@ -64,7 +64,7 @@ static uint32_t walk(struct search *q, uint32_t src_nic)
 }
 
 /* The first hop after which the destination's leaf is not nearer by one. */
-static uint32_t turn_of(const struct ft_topology *t, const struct ft_detour *d)
+static uint32_t bend_of(const struct ft_topology *t, const struct ft_detour *d)
 {
     uint32_t leaf = ft_topology_port(t, d->hops[d->hop_count - 1].out)->switch_id;
 
@@ -101,7 +101,7 @@ bool ft_detour_find(const struct ft_sighting *list, uint32_t count, const struct
     d.hop_count = q.depth[last];
     for (uint32_t h = d.hop_count; h-- > 0; last = q.before[last])
         d.hops[h] = (struct ft_hop){list[last].in, list[last].out};
-    d.at = turn_of(t, &d);
+    d.at = bend_of(t, &d);
     if (d.at == FT_NONE)
         return false;
     *out = d;

@@ -9,6 +9,7 @@ struct walk {
     const struct ft_topology *t;
     const struct ft_nic *dst;
     uint32_t dst_switch;
+    const uint32_t *via; /* by stage, FT_NONE: any switch */
     ft_path_accept accept;
     void *arg;
     struct ft_path *paths;
@@ -89,6 +90,20 @@ static const struct ft_neighbour *neighbour_to(const struct ft_topology *t, uint
     return NULL;
 }
 
+/* One link further by a neighbour, if that is nearer. */
+static void step_by(struct walk *w, uint32_t stage, const struct ft_neighbour *n, bool up,
+                    uint8_t left)
+{
+    uint8_t rest;
+
+    if (n->up && !up)
+        return;
+    rest = n->up ? ft_switch_distance(w->t, n->switch_id, w->dst_switch)
+                 : ft_down_distance(w->t, n->switch_id, w->dst_switch);
+    if (rest == left - 1)
+        step_to(w, stage, n, rest);
+}
+
 /* From the switch `at`, `left` links before the destination's; `up`: no link down was taken yet. */
 static void step(struct walk *w, uint32_t stage, uint32_t at, bool up, uint8_t left)
 {
@@ -105,18 +120,16 @@ static void step(struct walk *w, uint32_t stage, uint32_t at, bool up, uint8_t l
             step_to(w, stage, n, 0);
         return;
     }
-    for (uint32_t i = t->first_neighbour[at]; i < t->first_neighbour[at + 1] && w->found < w->limit;
-         i++) {
-        const struct ft_neighbour *n = &t->neighbours[i];
-        uint8_t rest;
+    if (w->via[stage + 1] != FT_NONE) {
+        const struct ft_neighbour *n = neighbour_to(t, at, w->via[stage + 1]);
 
-        if (n->up && !up)
-            continue;
-        rest = n->up ? ft_switch_distance(t, n->switch_id, w->dst_switch)
-                     : ft_down_distance(t, n->switch_id, w->dst_switch);
-        if (rest == left - 1)
-            step_to(w, stage, n, rest);
+        if (n)
+            step_by(w, stage, n, up, left);
+        return;
     }
+    for (uint32_t i = t->first_neighbour[at]; i < t->first_neighbour[at + 1] && w->found < w->limit;
+         i++)
+        step_by(w, stage, &t->neighbours[i], up, left);
 }
 
 /* Whether an attachment before the i-th is on the same switch. */
@@ -132,9 +145,19 @@ uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t d
                        ft_path_accept accept, void *arg, struct ft_path *paths, size_t max,
                        uint64_t limit)
 {
+    static const uint32_t any[FT_PATH_HOPS_MAX] = {FT_NONE, FT_NONE, FT_NONE, FT_NONE, FT_NONE};
+
+    return ft_paths_walk_via(t, src_nic, dst_nic, any, accept, arg, paths, max, limit);
+}
+
+uint64_t ft_paths_walk_via(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
+                           const uint32_t via[FT_PATH_HOPS_MAX], ft_path_accept accept, void *arg,
+                           struct ft_path *paths, size_t max, uint64_t limit)
+{
     const struct ft_nic *src = ft_topology_nic(t, src_nic);
     struct walk w = {.t = t,
                      .dst = ft_topology_nic(t, dst_nic),
+                     .via = via,
                      .accept = accept,
                      .arg = arg,
                      .paths = paths,

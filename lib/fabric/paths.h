@@ -41,6 +41,12 @@ uint64_t ft_paths_walk(const struct ft_topology *t, uint32_t src_nic, uint32_t d
                        ft_path_accept accept, void *arg, struct ft_path *paths, size_t max,
                        uint64_t limit);
 
+/* The same of the paths whose switch at each stage is via's, where that is not FT_NONE: what accept
+ * would refuse is not even looked at. */
+uint64_t ft_paths_walk_via(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
+                           const uint32_t via[FT_PATH_HOPS_MAX], ft_path_accept accept, void *arg,
+                           struct ft_path *paths, size_t max, uint64_t limit);
+
 /* The number of hops (switches) of the equal-cost paths, of the longest where the leaves of a
  * source differ; 0 when there is no path. */
 uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic);

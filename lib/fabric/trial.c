@@ -79,12 +79,45 @@ void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
     memcpy(trial->use, trial->usable, sizeof(trial->use));
 }
 
+/* The switch that a port of a switch leads to; FT_NONE. */
+static uint32_t switch_behind(const struct ft_topology *t, uint32_t end)
+{
+    uint32_t peer = end != FT_NONE && ft_is_port(end) ? ft_topology_port(t, end)->peer : FT_NONE;
+
+    return peer == FT_NONE ? FT_NONE : ft_topology_port(t, peer)->switch_id;
+}
+
+/* The switches that a path must have so that it can satisfy all that is used: those of the
+ * sightings, and where the ports lead that they name. */
+static void find_via(const struct ft_trial *trial, uint32_t via[FT_PATH_HOPS_MAX])
+{
+    for (uint32_t h = 0; h < FT_PATH_HOPS_MAX; h++)
+        via[h] = FT_NONE;
+    for (uint16_t i = 0; i < trial->count; i++) {
+        const struct ft_sighting *s = &trial->list[i];
+        uint32_t stage = trial->stage[i], next;
+
+        if (!trial->use[i] || stage == FT_NONE)
+            continue;
+        via[stage] = s->switch_id;
+        next = switch_behind(trial->t, s->in);
+        if (stage > 0 && next != FT_NONE)
+            via[stage - 1] = next;
+        next = switch_behind(trial->t, s->out);
+        if (stage + 1 < FT_PATH_HOPS_MAX && next != FT_NONE)
+            via[stage + 1] = next;
+    }
+}
+
 uint64_t ft_trial_paths(struct ft_trial *trial, const bool *use, struct ft_path *paths, size_t max,
                         uint64_t limit)
 {
+    uint32_t via[FT_PATH_HOPS_MAX];
+
     memcpy(trial->use, use, trial->count * sizeof(*use));
-    return ft_paths_walk(trial->t, trial->by->src_nic, trial->by->dst_nic, accept_all, trial, paths,
-                         max, limit);
+    find_via(trial, via);
+    return ft_paths_walk_via(trial->t, trial->by->src_nic, trial->by->dst_nic, via, accept_all,
+                             trial, paths, max, limit);
 }
 
 bool ft_trial_fits(struct ft_trial *trial, const bool *use)

@@ -34,7 +34,7 @@ struct reader {
     size_t demand_size, name_size;
     uint32_t line;
     uint32_t at[COLUMNS]; /* where each column stands in a line */
-    uint32_t *turn;       /* by host: flows that it sends, then those that it receives */
+    uint32_t *next_nic;   /* by host: flows that it sends, then those that it receives */
     bool bad;
 };
 
@@ -128,14 +128,15 @@ static bool read_head(struct reader *r, char *line)
 }
 
 /* The NIC of a host for a flow: of the rail where there is one, else in turn. */
-static uint32_t nic_of_host(const struct reader *r, uint32_t host, uint32_t rail, uint32_t *turn)
+static uint32_t nic_of_host(const struct reader *r, uint32_t host, uint32_t rail,
+                            uint32_t *next_nic)
 {
     const struct ft_host *h = ft_topology_host(r->t, host);
 
     for (uint32_t i = 0; rail != FT_NONE && i < h->nic_count; i++)
         if (ft_topology_nic(r->t, h->nics[i])->rail == rail)
             return h->nics[i];
-    return h->nic_count ? h->nics[(*turn)++ % h->nic_count] : FT_NONE;
+    return h->nic_count ? h->nics[(*next_nic)++ % h->nic_count] : FT_NONE;
 }
 
 static uint32_t read_end(struct reader *r, const struct field *field, bool dst, uint32_t rail)
@@ -153,7 +154,7 @@ static uint32_t read_end(struct reader *r, const struct field *field, bool dst, 
                      dst ? "dst" : "src", SHOWN_BYTES, field->text);
             return FT_NONE;
         }
-        nic = nic_of_host(r, host, dst ? rail : FT_NONE, &r->turn[2 * host + dst]);
+        nic = nic_of_host(r, host, dst ? rail : FT_NONE, &r->next_nic[2 * host + dst]);
     }
     if (nic == FT_NONE || ft_topology_nic(r->t, nic)->attach_count == 0) {
         complain(r, field->column, "%s '%.*s' is attached to no switch", dst ? "dst" : "src",
@@ -273,9 +274,9 @@ int ft_flows_read_take(char *text, size_t len, const char *file, const struct ft
     int rc;
 
     memset(flows, 0, sizeof(*flows));
-    r.turn = calloc(2 * (size_t)ft_topology_hosts(t) + 1, sizeof(*r.turn));
-    rc = r.turn ? read_lines(&r, text, len) : -ENOMEM;
-    free(r.turn);
+    r.next_nic = calloc(2 * (size_t)ft_topology_hosts(t) + 1, sizeof(*r.next_nic));
+    rc = r.next_nic ? read_lines(&r, text, len) : -ENOMEM;
+    free(r.next_nic);
     if (rc)
         ft_flows_free(flows);
     else

@@ -12,9 +12,9 @@
 
 #include "lib/io/http_impl.h"
 
-#define PACKED_MIN_BYTES 1024         /* smaller ones fit into a packet or two as they are */
-#define WHOLE_MAX_BYTES  (256u << 10) /* larger ones are packed in slices, and get no tag */
-#define PART_BYTES       ((size_t)128 << 10)
+#define PACKED_MIN_BYTES   1024         /* smaller ones fit into a packet or two as they are */
+#define UNSLICED_MAX_BYTES (256u << 10) /* larger ones are packed in slices, and get no tag */
+#define PART_BYTES         ((size_t)128 << 10)
 
 /* An answer on its way: a part is made when the one before has been taken. */
 struct ft_http_slicing {
@@ -273,17 +273,17 @@ void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char
 
     if (tag && *tag)
         snprintf(own, sizeof(own), "%s", tag);
-    else if (body->len <= WHOLE_MAX_BYTES)
+    else if (body->len <= UNSLICED_MAX_BYTES)
         snprintf(own, sizeof(own), "%016" PRIx64, digest(body));
     if (ft_http_has_tag(req, own)) {
         ft_writer_free(body);
         ft_http_answer_empty(http, req, 304, own);
         return;
     }
-    if (gzip && body->len > WHOLE_MAX_BYTES && slice_body(http, req, content_type, own, body))
+    if (gzip && body->len > UNSLICED_MAX_BYTES && slice_body(http, req, content_type, own, body))
         return;
     ft_http_head(req, content_type, own);
-    ft_http_send(http, req, 200, body, gzip && body->len <= WHOLE_MAX_BYTES);
+    ft_http_send(http, req, 200, body, gzip && body->len <= UNSLICED_MAX_BYTES);
 }
 
 /* With the server, whose connections evhttp frees. */

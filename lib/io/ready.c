@@ -12,7 +12,7 @@
 
 #define TEXT_BYTES 512
 
-int ft_ready_tell(const char *file, const struct ft_ready_port *ports, size_t count)
+int ft_ready_write(const char *file, const struct ft_ready_port *ports, size_t count)
 {
     char text[TEXT_BYTES];
     size_t at = 0;

@@ -15,7 +15,7 @@ struct ft_ready_port {
 
 /* Writes "NAME=PORT" a line to a file, which may be a pipe (/dev/fd/N), in one write. Does nothing
  * where file is NULL. 0 or -errno. */
-int ft_ready_tell(const char *file, const struct ft_ready_port *ports, size_t count);
+int ft_ready_write(const char *file, const struct ft_ready_port *ports, size_t count);
 
 /* The port of a name in such a text; 0: it has none. */
 uint16_t ft_ready_port(const char *text, const char *name);

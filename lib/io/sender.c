@@ -535,6 +535,18 @@ void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *sta
         *stats = sender->stats;
 }
 
+int64_t ft_sender_waits_ns(const struct ft_sender *sender)
+{
+    const struct ft_payload *oldest = TAILQ_FIRST(&sender->queue);
+    struct ft_mono since = sender->welcomed_at;
+
+    if (!sender->welcomed || !oldest)
+        return 0;
+    if (oldest->queued_at.ns > since.ns)
+        since = oldest->queued_at;
+    return ft_mono_since_ns(ft_mono_now(), since);
+}
+
 void ft_sender_flush(struct ft_sender *sender, int64_t timeout_ns, void (*done)(void *arg),
                      void *arg)
 {

@@ -21,6 +21,7 @@ struct ft_payload {
     uint64_t sequence;
     uint64_t last; /* number of its last record */
     uint32_t records;
+    struct ft_mono queued_at;
     size_t frame_len;
     uint8_t frame[];
 };

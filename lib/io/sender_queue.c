@@ -76,6 +76,7 @@ int ft_sender_queue(struct ft_sender *sender, const void *bytes, size_t len, uin
     payload->sequence = ++sender->sequence_last;
     payload->last = sender->stats.records + records;
     payload->records = records;
+    payload->queued_at = ft_mono_now();
     payload->frame_len = frame_len;
     if (len)
         memcpy(payload->frame + FT_FRAME_RECORDS_HEAD_BYTES, bytes, len);

@@ -101,7 +101,7 @@ int ft_segment_append(int fd, struct ft_spool_segment *segment, const void *byte
  * there, -EBADMSG: fewer. */
 static int keep(struct ft_segment_reader *r, size_t bytes)
 {
-    size_t behind = (size_t)(r->offset - r->kept_at), want;
+    size_t behind = (size_t)(r->offset - r->kept_at), needed;
     uint8_t *room;
     ssize_t n;
 
@@ -110,9 +110,9 @@ static int keep(struct ft_segment_reader *r, size_t bytes)
     memmove(r->kept.bytes, r->kept.bytes + behind, r->kept.len - behind);
     r->kept.len -= behind;
     r->kept_at = r->offset;
-    want = bytes > READ_BYTES ? bytes : READ_BYTES;
+    needed = bytes > READ_BYTES ? bytes : READ_BYTES;
     while (r->kept.len < bytes) {
-        size_t more = want - r->kept.len;
+        size_t more = needed - r->kept.len;
 
         room = ft_write_room(&r->kept, more);
         if (!room)

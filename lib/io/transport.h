@@ -114,6 +114,10 @@ void ft_sender_free(struct ft_sender *sender);
 int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, uint32_t records);
 void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *stats);
 
+/* How long the oldest payload that is not acknowledged has waited for that since it was queued, or
+ * since the receiver said WELCOME. 0: there is none, or no connection; or another way is used. */
+int64_t ft_sender_waits_ns(const struct ft_sender *sender);
+
 /* Takes the files for connections from here on; the one that stands continues as it is. -EINVAL
  * with a complaint: files that are no good, or a sender that was made without TLS; nothing has
  * changed.

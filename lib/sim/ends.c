@@ -51,15 +51,15 @@ static uint32_t divide(const struct ft_topology *t, const struct ft_demand *dema
     }
     qsort(sides, count, sizeof(*sides), compare_sides);
     for (uint32_t i = 0, end; i < count; i = end) {
-        uint32_t whole;
+        uint32_t full_end;
 
         for (end = i; end < count && sides[end].nic == sides[i].nic; end++)
             ;
-        whole = i + (end - i) / k * k;
-        for (uint32_t j = i; j < whole; j++)
+        full_end = i + (end - i) / k * k;
+        for (uint32_t j = i; j < full_end; j++)
             set_part(&edges[sides[j].at], right, parts + (j - i) / k);
-        parts += (whole - i) / k;
-        for (uint32_t j = whole; j < end; j++)
+        parts += (full_end - i) / k;
+        for (uint32_t j = full_end; j < end; j++)
             rest[left_over++] = sides[j].at;
         if (end < count && sides[end].leaf == sides[i].leaf)
             continue;

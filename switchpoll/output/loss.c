@@ -99,5 +99,7 @@ void ft_loss_emit(const struct ft_loss_facts *facts, struct ft_wall now,
 
     ft_loss_account(facts, &account);
     ft_loss_record_fill(&out, &account, "fabrictrace-switchpoll", facts->source_id, now.ms);
+    out.loss.has_fold_ms = facts->fold_longer;
+    out.loss.fold_ms = facts->fold_ms;
     sink->emit(sink->arg, &out.record);
 }

@@ -33,6 +33,8 @@ struct ft_loss_facts {
     const char *source_id;
     struct ft_ingest_stats ingest;
     uint64_t kernel_drops;
+    uint32_t fold_ms; /* over how long samples are folded; fold_longer: than configured */
+    bool fold_longer;
     struct ft_snmp_stats snmp;
     struct ft_loss_transport transport;
 };

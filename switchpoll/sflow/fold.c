@@ -31,6 +31,11 @@ struct key {
 };
 _Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack bytes");
 
+/* Sums of longer intervals are ordered by their last samples, as exactly as this. */
+#define SHORT_MS 1000
+#define STEP_MS  100
+#define STEPS    600
+
 #define SPAN_MAX_MS 0xffffffu
 #define QP_MASK     0xffffffu
 #define QP_KNOWN    (1u << 24)
@@ -470,17 +475,49 @@ static void emit(const struct ft_fold *fold, const struct sum *sum, struct ft_wa
     sink->emit(sink->arg, &record);
 }
 
+/* Which part of an interval a sum's last sample is of. */
+static uint32_t step_of(const struct sum *sum, struct ft_wall start)
+{
+    int64_t ms = sum->first.ms + sum->span_ms - start.ms;
+
+    return ms < 0 ? 0 : ms < STEP_MS * STEPS ? (uint32_t)(ms / STEP_MS) : STEPS - 1;
+}
+
+/* The sums by their last samples: a reader finds time pass in them as it did. NULL
+ * without memory. */
+static struct sum **by_last(const struct ft_fold *fold, struct ft_wall start)
+{
+    struct sum **order = malloc(ft_table_count(fold->sums) * sizeof(struct sum *)), *sum;
+    uint32_t place[STEPS + 1] = {0}, at = 0;
+
+    if (!order)
+        return NULL;
+    while ((sum = ft_table_next(fold->sums, &at)))
+        place[step_of(sum, start) + 1]++;
+    for (uint32_t i = 1; i <= STEPS; i++)
+        place[i] += place[i - 1];
+    at = 0;
+    while ((sum = ft_table_next(fold->sums, &at)))
+        order[place[step_of(sum, start)]++] = sum;
+    return order;
+}
+
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
                        const struct ft_record_sink *sink)
 {
     uint64_t flushed;
     uint32_t at = 0;
-    struct sum *sum;
+    struct sum *sum, **order = NULL;
 
     ft_fold_apply(fold);
     flushed = fold->pending;
-    while ((sum = ft_table_next(fold->sums, &at)))
+    if (interval_ms > SHORT_MS && ft_table_count(fold->sums))
+        order = by_last(fold, start);
+    for (size_t i = 0; order && i < ft_table_count(fold->sums); i++)
+        emit(fold, order[i], start, interval_ms, sink);
+    while (!order && (sum = ft_table_next(fold->sums, &at)))
         emit(fold, sum, start, interval_ms, sink);
+    free(order);
     ft_table_clear(fold->sums);
     fold->pending = 0;
     return flushed;

@@ -10,7 +10,9 @@
  * leaves by (egress). A source that is neither, or both, does not say; its samples make a sum of
  * their own, and the record names it: two sources of a switch may have sampled the same packets (at
  * entry and at exit), or each its own ports' (line cards), which whoever adds sums up must weigh.
- * Flushing emits in the order in which the sums began, so equal input gives equal output.
+ * Flushing emits in the order in which the sums began, those of more than a second in the order of
+ * their last samples, to 100 ms: so equal input gives equal output, and whoever compares what
+ * several sums say of one flow finds that of one time together.
  * Input: decoded samples. Output: records to a sink. Owner: the caller. Thread: one.
  */
 #include <stdint.h>

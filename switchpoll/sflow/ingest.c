@@ -16,7 +16,9 @@
 #define BACK_INTERVALS 10
 
 struct ft_ingest {
-    uint32_t interval_ms;
+    uint32_t base_ms;     /* as configured */
+    uint32_t interval_ms; /* now */
+    uint64_t sums_max;
     struct ft_record_sink sink;
     struct ft_fold *fold;
     struct ft_ports *ports;
@@ -46,7 +48,8 @@ struct ft_ingest *ft_ingest_new(const struct ft_ingest_config *config)
 
     if (!in)
         return NULL;
-    in->interval_ms = config->interval_ms;
+    in->base_ms = in->interval_ms = config->interval_ms;
+    in->sums_max = config->sums_max;
     in->sink = config->sink;
     in->fold = ft_fold_new(config->sums_max, config->seed);
     in->ports = ft_ports_new(config->ports_max, config->seed);
@@ -157,7 +160,8 @@ static void on_processor(void *arg, const struct ft_sflow_processor *processor)
     ft_ports_put_processor(in->ports, &in->agent, in->sub_agent, processor, in->when);
 }
 
-bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, struct ft_wall when)
+static bool take_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len,
+                          struct ft_wall when)
 {
     const struct ft_sflow_visitor visitor = {.head = on_head,
                                              .flow = on_flow,
@@ -193,6 +197,23 @@ bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, 
     return closed;
 }
 
+/* Of a longer interval than configured no sample is refused as the table is full: it ends early. */
+static bool flush_full(struct ft_ingest *in)
+{
+    if (in->interval_ms == in->base_ms || ft_fold_sums(in->fold) < in->sums_max / 4 * 3)
+        return false;
+    ft_ingest_flush(in);
+    in->stats.ended_early++;
+    return true;
+}
+
+bool ft_ingest_datagram(struct ft_ingest *in, const uint8_t *bytes, size_t len, struct ft_wall when)
+{
+    bool closed = take_datagram(in, bytes, len, when);
+
+    return flush_full(in) || closed;
+}
+
 int ft_ingest_take_exporters(struct ft_ingest *in, const struct ft_strings *exporters)
 {
     struct ft_prefix *list = NULL;
@@ -214,16 +235,17 @@ int ft_ingest_take_exporters(struct ft_ingest *in, const struct ft_strings *expo
 bool ft_ingest_tick(struct ft_ingest *in, struct ft_wall now)
 {
     ft_fold_apply(in->fold);
-    /* Datagrams of the interval may still wait in the socket: give them a quarter of it. */
-    if (!in->running || now.ms < in->start.ms + in->interval_ms + in->interval_ms / 4)
-        return false;
+    /* Datagrams of the interval may still wait in the socket: give them a quarter of the base. */
+    if (!in->running || now.ms < in->start.ms + in->interval_ms + in->base_ms / 4)
+        return flush_full(in);
     ft_ingest_flush(in);
     return true;
 }
 
-void ft_ingest_set_interval(struct ft_ingest *in, uint32_t interval_ms)
+void ft_ingest_set_interval(struct ft_ingest *in, uint32_t base_ms, uint32_t interval_ms)
 {
     ft_ingest_flush(in);
+    in->base_ms = base_ms;
     in->interval_ms = interval_ms;
 }
 

@@ -60,6 +60,7 @@ struct ft_ingest_stats {
     uint64_t sums;         /* in the table now */
     uint64_t sums_bytes;   /* memory the table holds */
     uint64_t observations; /* emitted */
+    uint64_t ended_early;  /* intervals, since the table was nearly full */
     struct ft_ports_stats ports;
     struct ft_sflow_exporters_stats exporters;
 };
@@ -85,8 +86,9 @@ bool ft_ingest_tick(struct ft_ingest *ingest, struct ft_wall now);
 /* Flushes what there is. */
 void ft_ingest_flush(struct ft_ingest *ingest);
 
-/* Changes the interval, from the next one on; flushes the one that runs. */
-void ft_ingest_set_interval(struct ft_ingest *ingest, uint32_t interval_ms);
+/* Changes the interval, from the next one on; flushes the one that runs. Longer intervals than the
+ * base are those of a daemon that is behind: they end early where the table gets full. */
+void ft_ingest_set_interval(struct ft_ingest *ingest, uint32_t base_ms, uint32_t interval_ms);
 
 /* Forgets exporters that have been silent since before then. */
 void ft_ingest_expire(struct ft_ingest *ingest, struct ft_wall before);

@@ -18,10 +18,17 @@ struct ft_sflow_pipeline {
     int64_t forget_ms;
     int64_t loss_due_ms; /* 0: no datagram or tick yet */
     uint64_t kernel_drops;
+    struct ft_pace pace;
     void (*more)(void *arg, struct ft_ingest_stats *stats);
     void *more_arg;
     struct ft_snmp_stats snmp;
 };
+
+static void set_pace(struct ft_sflow_pipeline *p, const struct ft_switchpoll_settings *settings)
+{
+    ft_pace_begin(&p->pace, (uint32_t)(settings->fold_interval_ns / NS_PER_MS),
+                  (uint32_t)(settings->fold_longest_ns / NS_PER_MS), ft_mono_now());
+}
 
 struct ft_sflow_pipeline *ft_sflow_pipeline_new(const struct ft_switchpoll_settings *settings,
                                                 const char *source_id, uint64_t seed,
@@ -45,6 +52,7 @@ struct ft_sflow_pipeline *ft_sflow_pipeline_new(const struct ft_switchpoll_setti
     p->loss_interval_ms = settings->loss_interval_ns / NS_PER_MS;
     p->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
     config.sink = p->sink;
+    set_pace(p, settings);
     p->ingest = ft_ingest_new(&config);
     if (!p->ingest || ft_ingest_take_exporters(p->ingest, &settings->exporters)) {
         ft_sflow_pipeline_free(p);
@@ -66,7 +74,8 @@ void ft_sflow_pipeline_reload(struct ft_sflow_pipeline *p,
 {
     if (ft_ingest_take_exporters(p->ingest, &settings->exporters))
         ft_log(FT_LOG_ERROR, "exporters: no memory; they are as before");
-    ft_ingest_set_interval(p->ingest, (uint32_t)(settings->fold_interval_ns / NS_PER_MS));
+    set_pace(p, settings);
+    ft_ingest_set_interval(p->ingest, p->pace.base_ms, p->pace.interval_ms);
     p->loss_interval_ms = settings->loss_interval_ns / NS_PER_MS;
     p->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
     p->loss_due_ms = 0;
@@ -85,6 +94,8 @@ void ft_sflow_pipeline_facts(const struct ft_sflow_pipeline *p, struct ft_loss_f
     facts->source_id = p->source_id;
     facts->kernel_drops = p->kernel_drops;
     facts->snmp = p->snmp;
+    facts->fold_ms = p->pace.interval_ms;
+    facts->fold_longer = p->pace.interval_ms != p->pace.base_ms;
     ft_ingest_stats(p->ingest, &facts->ingest);
     if (p->more)
         p->more(p->more_arg, &facts->ingest);
@@ -134,6 +145,22 @@ void ft_sflow_pipeline_tick(struct ft_sflow_pipeline *p, struct ft_wall now)
     if (ft_ingest_tick(p->ingest, now))
         ft_output_flush(p->output);
     keep_time(p, now);
+}
+
+bool ft_sflow_pipeline_pace(struct ft_sflow_pipeline *p, int64_t waits_ns, bool crowded,
+                            struct ft_mono now)
+{
+    if (!ft_pace_step(&p->pace, waits_ns, crowded, now))
+        return false;
+    ft_ingest_set_interval(p->ingest, p->pace.base_ms, p->pace.interval_ms);
+    ft_output_flush(p->output);
+    return true;
+}
+
+uint32_t ft_sflow_pipeline_interval_ms(const struct ft_sflow_pipeline *p, uint32_t *base_ms)
+{
+    *base_ms = p->pace.base_ms;
+    return p->pace.interval_ms;
 }
 
 void ft_sflow_pipeline_end(struct ft_sflow_pipeline *p, struct ft_wall now)

@@ -14,6 +14,7 @@
 #include "switchpoll/output/output.h"
 #include "switchpoll/settings.h"
 #include "switchpoll/sflow/ingest.h"
+#include "switchpoll/sflow/pace.h"
 
 struct ft_sflow_pipeline;
 
@@ -34,6 +35,15 @@ void ft_sflow_pipeline_datagram(struct ft_sflow_pipeline *p, const uint8_t *byte
 
 /* Call a few times an interval: flushes what is over, and reports the loss when it is due. */
 void ft_sflow_pipeline_tick(struct ft_sflow_pipeline *p, struct ft_wall now);
+
+/* How long the daemon lets the oldest record wait, and whether there is little room for more: a few
+ * times an interval. Samples are then folded over longer, or no longer so long: true where that
+ * changed. */
+bool ft_sflow_pipeline_pace(struct ft_sflow_pipeline *p, int64_t waits_ns, bool crowded,
+                            struct ft_mono now);
+
+/* Over how long samples are folded now, and as configured. */
+uint32_t ft_sflow_pipeline_interval_ms(const struct ft_sflow_pipeline *p, uint32_t *base_ms);
 
 /* Flushes all, with a last Loss record. */
 void ft_sflow_pipeline_end(struct ft_sflow_pipeline *p, struct ft_wall now);

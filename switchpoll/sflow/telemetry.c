@@ -70,6 +70,8 @@ static void write_tables(const struct ft_telemetry *t, struct ft_prom *p)
                   {"data_sources", s->exporters.sources, t->sources_max}};
 
     ft_prom_one(p, FT_POLL_FOLD_BYTES, s->sums_bytes);
+    ft_prom_one_double(p, FT_POLL_FOLD_INTERVAL, t->facts.fold_ms / 1000.0);
+    ft_prom_one(p, FT_POLL_FOLD_ENDED_EARLY, s->ended_early);
     ft_prom_family(p, FT_POLL_TABLE_ENTRIES);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         ft_prom_u64(p, FT_PROM_LABELS(tables[i].name), tables[i].entries);

@@ -45,7 +45,7 @@ struct worker {
     pthread_mutex_t lock; /* over udp, ingest, interval and forgetting */
     struct ft_udp *udp;
     struct ft_ingest *ingest;
-    int64_t interval_ms;
+    int64_t interval_ms; /* as configured */
     int64_t forget_ms;
     uint64_t drops_past; /* of sockets closed by a reload */
     uint64_t taken_past;
@@ -486,7 +486,7 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
             ft_udp_set_buffer(w->udp, settings->receive_buffer_bytes);
         w->interval_ms = settings->fold_interval_ns / NS_PER_MS;
         w->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
-        ft_ingest_set_interval(w->ingest, (uint32_t)w->interval_ms);
+        ft_ingest_set_interval(w->ingest, (uint32_t)w->interval_ms, (uint32_t)w->interval_ms);
         if (ft_ingest_take_exporters(w->ingest, &settings->exporters))
             ft_log(FT_LOG_ERROR, "exporters: no memory; they are as before");
         report_lost(w);
@@ -496,6 +496,17 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
     free(workers->listen);
     workers->listen = listen;
     return 0;
+}
+
+void ft_workers_set_interval(struct ft_workers *workers, uint32_t interval_ms)
+{
+    for (size_t i = 0; i < workers->count; i++) {
+        struct worker *w = &workers->list[i];
+
+        hold(w);
+        ft_ingest_set_interval(w->ingest, (uint32_t)w->interval_ms, interval_ms);
+        let_go(w);
+    }
 }
 
 void ft_workers_account(void *arg, struct ft_ingest_stats *stats)

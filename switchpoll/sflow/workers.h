@@ -51,6 +51,9 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
 /* Takes what waits in the sockets, flushes, ends the threads and hands over what they had. */
 void ft_workers_stop(struct ft_workers *workers);
 
+/* Folds over so long from here on. */
+void ft_workers_set_interval(struct ft_workers *workers, uint32_t interval_ms);
+
 /* Adds the threads' accounts, each as of its last tick or, after a stop, the last. Fits
  * ft_sflow_pipeline_set_more(). */
 void ft_workers_account(void *arg, struct ft_ingest_stats *stats);

@@ -204,7 +204,7 @@ static void drop_gone_ports(struct ft_device *d)
     d->ports.count = kept;
 }
 
-static void close_whole(struct ft_device *d, enum ft_mib_table table)
+static void close_complete(struct ft_device *d, enum ft_mib_table table)
 {
     switch (table) {
     case FT_MIB_COUNTERS:
@@ -246,7 +246,7 @@ void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool compl
     d->not_increasing |= walk->not_increasing;
     d->truncated |= walk->truncated;
     if (complete)
-        close_whole(d, walk->table);
+        close_complete(d, walk->table);
 }
 
 bool ft_device_has_new_neighbors(const struct ft_device *d)

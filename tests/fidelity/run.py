@@ -57,6 +57,8 @@ def parse(arguments):
     parser.add_argument("--seconds", type=int, default=150)
     parser.add_argument("--delay", type=float, default=0.5, metavar="S",
                         help="most that an exporter holds a sample back; below 1")
+    parser.add_argument("--fold", type=int, default=1, choices=(1, 2, 5, 10), metavar="S",
+                        help="seconds that samples are folded over")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once")
     parser.add_argument("--keep", metavar="FOLDER", help="leave the files of the runs there")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
@@ -89,7 +91,7 @@ def tasks(args, daemon, seed):
     keep = str(Path(args.keep).resolve()) if args.keep else None
     explain = {"most": args.explain, "only": args.only} if args.explain else None
     return [{"name": name, "seed": seed, "flows": args.flows, "seconds": args.seconds,
-             "delay": args.delay, "daemon": str(daemon), "settings": args.set, "keep": keep,
+             "delay": args.delay, "fold": args.fold, "daemon": str(daemon), "settings": args.set, "keep": keep,
              "explain": explain}
             for name in args.cases or CASES]
 

@@ -19,6 +19,7 @@ SHOWN = {
     "links": ["links"],
     "imbalance": ["imbalance"],
     "imbalance-partial": ["imbalance"],
+    "imbalance-seen": ["imbalance"],
     "events": ["collisions"],
     "events-none": ["collisions"],
     "events-all": ["events"],

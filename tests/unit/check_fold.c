@@ -464,7 +464,39 @@ START_TEST(a_full_table_refuses_new_sums_and_goes_on_with_old_ones)
 }
 END_TEST
 
-FT_UNIT_MAIN("fold", packet_numbers_span_from_the_lowest_to_the_highest,
+/* Each flow twice: the last samples are in another order than the first ones. */
+START_TEST(long_intervals_are_flushed_by_their_last_samples)
+{
+    static const int64_t first_ms[] = {100, 200, 300, 400}, last_ms[] = {9999, 500, 20000, 1200};
+    static const uint16_t by_first[] = {1, 2, 3, 4}, by_last[] = {2, 4, 1, 3};
+
+    for (int longer = 0; longer < 2; longer++) {
+        const uint16_t *order = longer ? by_last : by_first;
+        struct ft_fold *fold = ft_fold_new(16, 0);
+
+        for (uint16_t i = 0; i < 4; i++) {
+            struct ft_sflow_flow flow = flow_of((uint16_t)(1 + i));
+
+            add(fold, &flow, 5000 + first_ms[i]);
+            add(fold, &flow, 5000 + last_ms[i]);
+        }
+        drop_records();
+        ck_assert_uint_eq(ft_fold_flush(fold, (struct ft_wall){5000}, longer ? 10000 : 1000, &sink),
+                          8);
+        ck_assert_uint_eq(record_count, 4);
+        for (uint16_t i = 0; i < 4; i++)
+            ck_assert_uint_eq(records[i]->observation->flow->sport, order[i]);
+        /* An empty one is no more. */
+        drop_records();
+        ck_assert_uint_eq(ft_fold_flush(fold, (struct ft_wall){15000}, 10000, &sink), 0);
+        ck_assert_uint_eq(record_count, 0);
+        ft_fold_free(fold);
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("fold", long_intervals_are_flushed_by_their_last_samples,
+             packet_numbers_span_from_the_lowest_to_the_highest,
              numbers_of_several_rows_are_not_told, refusals_are_counted_by_their_syndrome,
              notifications_are_told_apart, what_cannot_be_is_cut_and_counted, sums_what_agrees,
              the_newest_ttl_is_told, a_queue_pair_is_told_only_when_samples_agree,

@@ -185,6 +185,60 @@ START_TEST(an_interval_closes_with_the_next_datagram_or_the_clock)
 }
 END_TEST
 
+/* A longer interval begins and ends at its multiples, and not a quarter of itself later. */
+START_TEST(longer_intervals_end_with_the_windows)
+{
+    struct ft_writer w;
+
+    ft_writer_init(&w, 4096);
+    begin(16);
+    put_datagram(&w, 1, 1, 50000);
+    feed(w.bytes, w.len, 13200);
+    ft_ingest_set_interval(in, 1000, 5000);
+    ck_assert_uint_eq(observed, 2);
+    put_datagram(&w, 1, 2, 50000);
+    ck_assert(!feed(w.bytes, w.len, 13300));
+    put_datagram(&w, 1, 3, 50000);
+    ck_assert(!feed(w.bytes, w.len, 14999));
+    ck_assert(!ft_ingest_tick(in, (struct ft_wall){15249}));
+    ck_assert(ft_ingest_tick(in, (struct ft_wall){15250}));
+    ck_assert_uint_eq(intervals, 2);
+    ck_assert_uint_eq(observed, 6);
+    ck_assert_uint_eq(last_start_ms, 10000);
+    balanced();
+    ft_ingest_free(in);
+    ft_writer_free(&w);
+}
+END_TEST
+
+/* Of 64 sums 48 are enough; at the configured interval the table fills up and counts. */
+START_TEST(longer_intervals_lose_nothing_for_want_of_room)
+{
+    struct ft_writer w;
+
+    ft_writer_init(&w, 4096);
+    begin(64);
+    ft_ingest_set_interval(in, 1000, 10000);
+    for (uint32_t i = 1; i <= 150; i++) {
+        put_datagram(&w, 1, i, (uint16_t)(50000 + i));
+        feed(w.bytes, w.len, 10000 + i);
+    }
+    ck_assert_uint_eq(balanced().ended_early, 3);
+    ck_assert_uint_eq(balanced().table_full, 0);
+    ck_assert_uint_eq(observed, 2 * 144);
+    ft_ingest_set_interval(in, 1000, 1000);
+    for (uint32_t i = 151; i <= 230; i++) {
+        put_datagram(&w, 1, i, (uint16_t)(50000 + i));
+        feed(w.bytes, w.len, 30000 + i);
+    }
+    ft_ingest_flush(in);
+    ck_assert_uint_eq(balanced().ended_early, 3);
+    ck_assert_uint_eq(balanced().table_full, 2 * 16);
+    ft_ingest_free(in);
+    ft_writer_free(&w);
+}
+END_TEST
+
 START_TEST(time_that_goes_back_loses_nothing)
 {
     struct ft_writer w;
@@ -388,6 +442,7 @@ START_TEST(metrics_tell_the_same)
 END_TEST
 
 FT_UNIT_MAIN("ingest", an_interval_closes_with_the_next_datagram_or_the_clock,
+             longer_intervals_end_with_the_windows, longer_intervals_lose_nothing_for_want_of_room,
              time_that_goes_back_loses_nothing, unknown_and_broken_parts_cost_only_themselves,
              only_the_same_bytes_are_a_duplicate, caps_are_counted,
              exporters_that_are_not_listed_take_no_place, garbage_is_accounted_for,

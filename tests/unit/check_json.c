@@ -104,6 +104,17 @@ START_TEST(numbers)
     link.bytes = 10;
     link.unexplained_bytes = -1;
     writes(&link.base, NULL, "{\"bytes\":10,\"unexplained_bytes\":-1}");
+    /* On both sides of each power of ten, as printf has it. */
+    for (uint64_t power = 1; power < UINT64_MAX / 10; power *= 10)
+        for (int by = -1; by <= 1; by++) {
+            char expected[80];
+
+            link.bytes = power * 10 + (uint64_t)by;
+            link.unexplained_bytes = -(int64_t)power;
+            snprintf(expected, sizeof(expected), "{\"bytes\":%llu,\"unexplained_bytes\":-%llu}",
+                     (unsigned long long)link.bytes, (unsigned long long)power);
+            writes(&link.base, NULL, expected);
+        }
 }
 END_TEST
 
@@ -173,6 +184,7 @@ START_TEST(strings)
         {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
         {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
         {"x\xff\x80y", "x\xef\xbf\xbd\xef\xbf\xbdy"},
+        {"\x7f~ a\n", "\x7f~ a\\n"},
         {"\xc3", "\xef\xbf\xbd"}, /* cut */
         {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},
         {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* a surrogate */

@@ -196,7 +196,8 @@ START_TEST(a_path_is_told_of_while_all_that_it_takes_goes_on)
     by.t = t;
     sample("a0", "leaf0", "super1", 1000);
     sample("leaf1", "b0", "h1", 2000);
-    /* They do not overlap: it may have left the first pod's part before it was seen in the other. */
+    /* They do not overlap: it may have left the first pod's part before it was seen in the other.
+     */
     ck_assert_int_eq(ft_evidence_certain_ms(&ev, &by), 1000);
     sample("a0", "leaf0", "super1", 4500);
     ck_assert_int_eq(ft_evidence_certain_ms(&ev, &by), 2000);

@@ -137,6 +137,41 @@ static void check_path(const struct ft_topology *t, uint32_t src, uint32_t dst,
     }
 }
 
+struct wanted {
+    const struct ft_topology *t;
+    const uint32_t *via;
+};
+
+static bool by_wanted(void *arg, uint32_t stage, const struct ft_hop *hop)
+{
+    const struct wanted *w = arg;
+
+    return w->via[stage] == FT_NONE || ft_topology_port(w->t, hop->in)->switch_id == w->via[stage];
+}
+
+/* What a walk by certain switches finds is what the others find that are turned away elsewhere. */
+static void check_via(const struct ft_topology *t, uint32_t src, uint32_t dst)
+{
+    static struct ft_path paths[256], all[256];
+
+    for (uint32_t stage = 0; stage < FT_PATH_HOPS_MAX; stage++)
+        for (uint32_t s = 0; s < ft_topology_switches(t); s++) {
+            uint32_t via[FT_PATH_HOPS_MAX] = {FT_NONE, FT_NONE, FT_NONE, FT_NONE, FT_NONE};
+            struct wanted w = {t, via};
+            uint64_t n, expected;
+
+            via[stage] = s;
+            expected = ft_paths_walk(t, src, dst, by_wanted, &w, all, 256, 256);
+            n = ft_paths_walk_via(t, src, dst, via, by_wanted, &w, paths, 256, 256);
+            ck_assert_uint_eq(n, expected);
+            for (uint64_t i = 0; i < n; i++) {
+                ck_assert_uint_eq(paths[i].hop_count, all[i].hop_count);
+                ck_assert_mem_eq(paths[i].hops, all[i].hops,
+                                 all[i].hop_count * sizeof(all[i].hops[0]));
+            }
+        }
+}
+
 static void check_pairs(const struct ft_topology *t)
 {
     static struct ft_path paths[256];
@@ -147,6 +182,7 @@ static void check_pairs(const struct ft_topology *t)
             struct brute w = {t, ft_topology_nic(t, dst), 100, 0};
             uint64_t found = ft_paths_walk(t, src, dst, NULL, NULL, paths, 256, 256);
 
+            check_via(t, src, dst);
             if (src == dst) {
                 ck_assert_uint_eq(found, 0);
                 continue;

@@ -176,6 +176,34 @@ START_TEST(a_window_that_was_not_seen_whole_is_marked)
 }
 END_TEST
 
+/* Three that come after their window was closed, beside one of the next. */
+START_TEST(figures_say_how_much_was_taken_in)
+{
+    int64_t later = START_MS + WINDOW_MS;
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    observe(1, 0, 1, 8000000, 100, START_MS + 10, 0);
+    close_window(START_MS);
+    ck_assert_ptr_null(line_with("seen_share", ""));
+    ft_writer_reset(&out);
+    for (uint16_t i = 0; i < 3; i++)
+        observe(1 + i, 0, 1, 8000000, 100, START_MS + 20, 0);
+    observe(1, 0, 1, 8000000, 100, later + 10, 0);
+    close_window(later);
+    line = line_with("fabrictrace.imbalance.v1", "\"leaf0/up\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_double_eq_tol(number(line, "seen_share"), 0.25, 1e-9);
+    line = line_with("\"scope\":\"fabric\"", "seen_share");
+    ck_assert_ptr_nonnull(line);
+    ft_writer_reset(&out);
+    observe(1, 0, 1, 8000000, 100, later + WINDOW_MS + 10, 0);
+    close_window(later + WINDOW_MS);
+    ck_assert_ptr_null(line_with("seen_share", ""));
+    close_pipeline();
+}
+END_TEST
+
 /* 60 flows a link, and in the next window none on one of four: p = 6e-13; the others are even. */
 START_TEST(a_member_that_no_flow_takes_is_named)
 {
@@ -407,7 +435,8 @@ START_TEST(accounts_of_who_is_gone_make_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("window", a_window_that_was_not_seen_whole_is_marked, luck_among_many_groups_is_even,
+FT_UNIT_MAIN("window", a_window_that_was_not_seen_whole_is_marked,
+             figures_say_how_much_was_taken_in, luck_among_many_groups_is_even,
              accounts_of_who_is_gone_make_room, time_that_jumps_ahead_leaves_no_trail,
              a_pause_is_published, a_clock_that_is_set_back_learns_anew,
              figures_of_groups_and_their_union, idle_groups_have_no_figures,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_stats
+diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_stats tests/unit/check_tree
 check_PROGRAMS += $(diagnosis_tests)
 TESTS += $(diagnosis_tests)
 
@@ -19,3 +19,7 @@ tests_unit_check_diagnosis_LDADD = $(tests_unit_check_csv_LDADD)
 tests_unit_check_stats_SOURCES = tests/unit/check_stats.c tests/unit/unit.h
 tests_unit_check_stats_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_stats_LDADD = $(tests_unit_check_csv_LDADD)
+
+tests_unit_check_tree_SOURCES = tests/unit/check_tree.c tests/unit/unit.h
+tests_unit_check_tree_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_tree_LDADD = $(tests_unit_check_csv_LDADD)

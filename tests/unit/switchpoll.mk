@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-switchpoll_tests = tests/unit/check_sequence tests/unit/check_exporters tests/unit/check_fold tests/unit/check_ingest tests/unit/check_ports tests/unit/check_udp tests/unit/check_output
+switchpoll_tests = tests/unit/check_sequence tests/unit/check_pace tests/unit/check_exporters tests/unit/check_fold tests/unit/check_ingest tests/unit/check_ports tests/unit/check_udp tests/unit/check_output
 check_PROGRAMS += $(switchpoll_tests)
 TESTS += $(switchpoll_tests)
 
+tests_unit_check_pace_SOURCES = tests/unit/check_pace.c tests/unit/unit.h
+tests_unit_check_pace_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pace_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 tests_unit_check_sequence_SOURCES = tests/unit/check_sequence.c tests/unit/unit.h
 tests_unit_check_sequence_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sequence_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)

@@ -180,11 +180,11 @@ class Run:
                     sprayed=rng.random() < case.sprayed and not data, start=start, end=end,
                     key=rng.getrandbits(64), ttl=255 if rng.random() < 0.1 else 64)
 
-    def write(self, out):
+    def write(self, out, fold=1):
         """Returns the Writer, which knows what it wrote."""
         style, how = self.rng.choice(("ingress", "bridge")), self.rng.choice(self.case.ports)
         ports = Ports(self.fabric, self.truth, self.rng, how, BASE_MS) if how else None
         writer = Writer(self.fabric, self.truth, self.rng, self.seconds, self.hops, self.blind, style,
-                        ports)
+                        ports, fold)
         writer.write(out)
         return writer

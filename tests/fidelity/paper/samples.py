@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of the flows, folded by the second as fabrictrace-switchpoll --output writes them.
+"""Samples of the flows, folded by the second as fabrictrace-switchpoll --output writes them, or
+over more of them as it does where the daemon cannot keep up.
 
 Each hop samples by itself (Poisson). A sample's stamp is its real time and the delay of its switch
 in that second, as an exporter's buffer delays it; what a switch sampled earlier never comes later.
@@ -52,11 +53,12 @@ class Writer:
     """style: "ingress", or "bridge" for exporters that do not say where they sample. ports: what
     tells of the ports. hops: what a packet's headers are at each (Hops)."""
 
-    def __init__(self, fabric, truth, rng, seconds, hops, blind=(), style="ingress", ports=None):
+    def __init__(self, fabric, truth, rng, seconds, hops, blind=(), style="ingress", ports=None,
+                 fold=1):
         self.fabric, self.truth, self.rng, self.seconds = fabric, truth, rng, seconds
         self.blind, self.style = set(blind), style
         self.delays = {name: Delays(rng, seconds, truth.delay_s) for name in fabric.switches}
-        self.ports, self.hops = ports, hops
+        self.ports, self.hops, self.fold = ports, hops, fold
         self.buckets = {}
         self.templates = {}
         self.observations = 0
@@ -73,7 +75,7 @@ class Writer:
             for second in range(start, end):
                 self.flush(out, second)
         for second in sorted(self.buckets):
-            self.flush(out, second)
+            self.flush(out, second + self.fold - 1)
 
     def template(self, flow, place, path):
         """What all observations of a flow at a hop share."""
@@ -114,7 +116,7 @@ class Writer:
             stamp = moment + delay[second]
             if stamp < floor[second]:
                 stamp = floor[second]
-            self.add(buckets, key, int(stamp), int(stamp * 1000), int(stamp * 1000), 1)
+            self.add(buckets, key, int(stamp) // self.fold * self.fold, int(stamp * 1000), int(stamp * 1000), 1)
             moment += gap * log(1.0 - random())
 
     def by_pieces(self, key, rate, begin, until):
@@ -138,7 +140,7 @@ class Writer:
         # Not quite the end: that would be the next second.
         last = min(last, max(first, end - 1e-6))
         first, last = max(first + delay, floor), max(last + delay, floor)
-        self.add(self.buckets, key, int(first), int(first * 1000), int(last * 1000), count)
+        self.add(self.buckets, key, int(first) // self.fold * self.fold, int(first * 1000), int(last * 1000), count)
 
     @staticmethod
     def add(buckets, key, second, first_ms, last_ms, count):
@@ -156,24 +158,28 @@ class Writer:
         entry[2] += count
 
     def flush(self, out, second):
-        start = BASE_MS + second * 1000
+        start = BASE_MS + (second - self.fold + 1) * 1000
+        ended = (second + 1) % self.fold == 0
         # What is not folded goes out at once, before the samples of its second.
         out.writelines(self.ports.lines(second) if self.ports else ())
         lines = []
         loads = self.loads
-        for first, last, count, key in sorted(self.buckets.pop(second, {}).values()):
+        sums = self.buckets.pop(second - self.fold + 1, {}).values() if ended else ()
+        # Sums of several seconds go out by their last sample, those of one by their first.
+        for first, last, count, key in sorted(sums, key=lambda sum_: (sum_[self.fold > 1], sum_)):
             head, one_in, size, ack, source = self.templates[key]
             (switch, _, port) = key[1]
             load = second, switch, port
             loads[load] = loads.get(load, 0) + count * size
             lines.append(
-                f'{{"schema":"fabrictrace.observation.v1","time_ms":{start},"interval_ms":1000,'
+                f'{{"schema":"fabrictrace.observation.v1","time_ms":{start},'
+                f'"interval_ms":{self.fold * 1000},'
                 f'"first_ms":{BASE_MS + first},"last_ms":{BASE_MS + last},{head}{count},'
                 f'"packets":{count * one_in},"bytes":{count * size},"ce_samples":0,'
                 f'"data_samples":{0 if ack else count},"ack_samples":{count if ack else 0},'
                 f'{source}}}\n')
         self.observations += len(lines)
-        lines.append(f'{{"schema":"fabrictrace.host.v1","time_ms":{start + 1000},'
+        lines.append(f'{{"schema":"fabrictrace.host.v1","time_ms":{BASE_MS + (second + 1) * 1000},'
                      f'"source":"{CLOCK}","host":"{CLOCK}","device":"none","port":1}}\n')
         out.write("".join(lines))
 

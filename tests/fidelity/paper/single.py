@@ -14,8 +14,8 @@ from .volumes import Windows
 
 
 def one_run(task):
-    """task: a dict of name, seed, flows, seconds, delay, daemon, settings, keep, explain. Returns (name,
-    Tally, texts that explain)."""
+    """task: a dict of name, seed, flows, seconds, delay, fold, daemon, settings, keep, explain. Returns
+    (name, Tally, texts that explain)."""
     run = Run(task["name"], task["seed"], task["flows"], task["seconds"], task["delay"])
     if task["keep"]:
         folder = Path(task["keep"], f"{run.name}-{run.seed}")
@@ -32,7 +32,7 @@ def measured(run, folder, task):
     begin = cpu_times()
     topology.write_text(run.fabric.yaml())
     with open(observations, "w", encoding="utf-8") as lines:
-        writer = run.write(lines)
+        writer = run.write(lines, task["fold"])
     tally.counts["observations"] = writer.observations
     generated = cpu_times()
     replay.run(task["daemon"], topology if run.case.named else None, observations, out,

@@ -186,8 +186,10 @@ def test_incident(folder):
     check("there are paths, windows and events to compare",
           out and json.loads(answers["windows"])["total"] >= 3 and
           json.loads(answers["events?from_ms=0"])["total"], {t: a[:200] for t, a in answers.items()})
+    # Events are those that stood at that moment: on a slow machine none may.
+    stood = ["events"] if json.loads(answers["events"])["total"] else []
     equal("the file", [k for k, _ in itertools.groupby(k for _, k, _ in sections(data))],
-          ["head", "topology", "records", "history", "events", "end"])
+          ["head", "topology", "records", "history", *stood, "end"])
     log = replayed(folder, data, "whole", answers)
     check("whole: the same went out", "the replay published the same" in log, log)
     test_broken(folder, data, answers)

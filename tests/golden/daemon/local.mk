@@ -10,7 +10,7 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/follow.py tests/golden/daemon/group.py tests/golden/daemon/begin.py tests/golden/daemon/analyze.py \
 	tests/golden/daemon/remote.py tests/golden/daemon/hashes.py tests/golden/daemon/spread.py \
 	tests/golden/daemon/incident.py tests/golden/daemon/api_random.py \
-	tests/golden/daemon/standby.py
+	tests/golden/daemon/standby.py tests/golden/daemon/behind.py
 TESTS += $(daemon_goldens)
 EXTRA_DIST += $(daemon_goldens) tests/golden/daemon/capture.py tests/golden/daemon/rig.py \
 	tests/golden/daemon/sflow.py tests/golden/daemon/lab/analyze.txt \

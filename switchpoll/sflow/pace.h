@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_SWITCHPOLL_SFLOW_PACE_H
+#define FT_SWITCHPOLL_SFLOW_PACE_H
+/*
+ * Over how long samples are folded while the daemon cannot keep up: longer, before records are
+ * lost.
+ *
+ * Decisive is how long the oldest record waits for its acknowledgement, by the poller's own
+ * clock. Over 1.5 s, or with the queue half full, the interval grows to the next of 2, 5 and 10 s,
+ * and to the one after it where that does not help. It shrinks by a step when the wait was short
+ * for three intervals: so short that the records of one interval, of which a shorter one has no
+ * more, are taken in within half of the shorter one. Pure; time is handed in. Owner: the caller.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+
+struct ft_pace {
+    uint32_t base_ms; /* as configured */
+    uint32_t most_ms; /* likewise; below the base: the base */
+    uint32_t interval_ms;
+    struct ft_mono changed_at;
+    struct ft_mono calm_since;
+};
+
+/* Folds as configured. */
+void ft_pace_begin(struct ft_pace *pace, uint32_t base_ms, uint32_t most_ms, struct ft_mono now);
+
+/* A few times an interval: how long the oldest record has waited, and whether there is little room
+ * for more. Returns whether the interval changed. */
+bool ft_pace_step(struct ft_pace *pace, int64_t waits_ns, bool crowded, struct ft_mono now);
+
+#endif

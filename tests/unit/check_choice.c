@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a switch of a leaf–spine has to choose from: links that lead to a NIC by equally short
+ * paths. */
+#include "config.h"
+
+#include "lib/fabric/choice.h"
+
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+#define LEAVES 4
+#define SPINES 3
+
+static struct ft_topology *t;
+
+static uint32_t nic_of(uint32_t leaf, uint32_t host)
+{
+    const struct ft_ip ip = leafspine_host_ip(leaf, host);
+    uint32_t nic = ft_topology_nic_at(t, &ip);
+
+    ck_assert_uint_ne(nic, FT_NONE);
+    return nic;
+}
+
+static uint32_t switch_of(const char *name)
+{
+    uint32_t id = ft_topology_find_switch(t, name);
+
+    ck_assert_uint_ne(id, FT_NONE);
+    return id;
+}
+
+START_TEST(distances)
+{
+    t = leafspine(LEAVES, SPINES, 2);
+    ck_assert_uint_eq(ft_choice_distance(t, switch_of("leaf0"), nic_of(0, 0)), 0);
+    ck_assert_uint_eq(ft_choice_distance(t, switch_of("spine0"), nic_of(0, 0)), 1);
+    ck_assert_uint_eq(ft_choice_distance(t, switch_of("leaf1"), nic_of(0, 1)), 2);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(links_of_a_choice)
+{
+    struct ft_choice up, down, none;
+    uint32_t leaf, spine;
+
+    t = leafspine(LEAVES, SPINES, 2);
+    leaf = switch_of("leaf0");
+    spine = switch_of("spine1");
+    /* From a leaf to another: each of the spines, in the order of the ports. */
+    ck_assert(ft_choice_find(&up, t, leaf, nic_of(2, 0), 1));
+    ck_assert_uint_eq(up.count, SPINES);
+    ck_assert_ptr_eq(up.at, ft_topology_switch(t, leaf));
+    for (uint32_t i = 0; i < SPINES; i++) {
+        uint32_t peer = ft_topology_port(t, up.links[i])->peer;
+
+        ck_assert_uint_eq(ft_topology_port(t, up.links[i])->switch_id, leaf);
+        ck_assert_uint_ne(peer, FT_NONE);
+        ck_assert(i == 0 || up.links[i] > up.links[i - 1]);
+    }
+    /* From a spine there is one link down; and none further away, or to where it is. */
+    ck_assert(ft_choice_find(&down, t, spine, nic_of(2, 0), 0));
+    ck_assert_uint_eq(down.count, 1);
+    ck_assert_uint_eq(ft_topology_port(t, ft_topology_port(t, down.links[0])->peer)->switch_id,
+                      switch_of("leaf2"));
+    ck_assert(ft_choice_find(&none, t, leaf, nic_of(2, 0), 0));
+    ck_assert_uint_eq(none.count, 0);
+    /* The spines are as far from the leaf's own host as from any other's. */
+    ck_assert(ft_choice_find(&none, t, leaf, nic_of(0, 0), 1));
+    ck_assert_uint_eq(none.count, SPINES);
+    ft_topology_free(t);
+}
+END_TEST
+
+START_TEST(more_links_than_a_model_takes)
+{
+    struct ft_choice all;
+
+    t = leafspine(2, FT_HASH_MEMBERS_MAX, 1);
+    ck_assert(ft_choice_find(&all, t, switch_of("leaf0"), nic_of(1, 0), 1));
+    ck_assert_uint_eq(all.count, FT_HASH_MEMBERS_MAX);
+    ft_topology_free(t);
+    t = leafspine(2, FT_HASH_MEMBERS_MAX + 1, 1);
+    ck_assert(!ft_choice_find(&all, t, switch_of("leaf0"), nic_of(1, 0), 1));
+    ft_topology_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("choice", distances, links_of_a_choice, more_links_than_a_model_takes)
