@@ -204,7 +204,7 @@ START_TEST(a_head_reads_back_and_refuses_what_cannot_be)
                                  .program = (char *)(uintptr_t) "fabrictraced 1",
                                  .from_ms = 5,
                                  .to_ms = 6,
-                                 .whole = true,
+                                 .from_start = true,
                                  .seed = UINT64_MAX};
     struct ft_diag *diag = ft_diag_new();
     struct ft_head back;
@@ -214,7 +214,7 @@ START_TEST(a_head_reads_back_and_refuses_what_cannot_be)
     ft_head_write(&w, &head, &s);
     ck_assert_int_eq(ft_head_read(w.bytes, w.len, &back, &got, diag), 0);
     ck_assert_str_eq(back.source_id, head.source_id);
-    ck_assert(back.whole && back.seed == UINT64_MAX && back.to_ms == 6);
+    ck_assert(back.from_start && back.seed == UINT64_MAX && back.to_ms == 6);
     ck_assert_mem_eq(&s, &got, sizeof(s));
     ft_head_clear(&back);
     ft_write_u8(&w, 0);
@@ -266,18 +266,18 @@ START_TEST(what_is_kept_ages_and_is_bounded)
     ft_writer_init(&w, (size_t)64 << 20);
     ft_recorder_begin(r, NULL, 1000);
     ck_assert(ft_recorder_hold(r, 0, &account, &recording, &w));
-    ck_assert(recording.whole && recording.topology_len == 0);
+    ck_assert(recording.from_start && recording.topology_len == 0);
     ck_assert_int_eq(copy_all(r, &recording, &count), 0);
     ck_assert_uint_eq(count, 0);
     ft_recorder_release(r);
     fill(r, 2000, 50000, 100);
     ck_assert(ft_recorder_hold(r, 0, &account, &recording, &w));
-    ck_assert(recording.whole);
+    ck_assert(recording.from_start);
     ck_assert_int_eq(copy_all(r, &recording, &count), 0);
     ck_assert_uint_ge(count, 4);
     ft_recorder_release(r);
     ck_assert(ft_recorder_hold(r, 45000, &account, &recording, &w));
-    ck_assert(!recording.whole && recording.from_ms > 30000 && recording.from_ms <= 45000);
+    ck_assert(!recording.from_start && recording.from_ms > 30000 && recording.from_ms <= 45000);
     ft_recorder_release(r);
     fill(r, 50000, 200000, 100);
     ft_recorder_stats(r, &s);
