@@ -21,6 +21,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/publish/publish.h"
 #include "daemon/service/check.h"
+#include "daemon/service/oracles.h"
 #include "daemon/service/service.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
@@ -38,6 +39,7 @@ static void close_all(struct ft_daemon *d)
     ft_watch_free(d->slice);
     ft_watch_free(d->tick);
     ft_keeper_free(d->keeper);
+    ft_oracles_free(d->oracles);
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->view.http);

@@ -66,6 +66,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/plans/bearing.c daemon/plans/bearing.h \
 	daemon/plans/follower.c daemon/plans/follower.h \
+	daemon/oracle/oracle.c daemon/oracle/oracle.h \
+	daemon/service/oracles.c daemon/service/oracles.h \
 	daemon/spread/spread.c daemon/spread/spread.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
@@ -92,6 +94,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/flow_host.c daemon/join/flow_host.h \
 	daemon/join/flow_judge.c \
 	daemon/join/flow_names.c daemon/join/flow_names.h \
+	daemon/join/hints.c daemon/join/hints.h \
+	daemon/join/likely.c daemon/join/likely.h \
 	daemon/join/flow_numbers.c daemon/join/flow_numbers.h \
 	daemon/join/join.c daemon/join/join.h daemon/join/join_impl.h \
 	daemon/join/moves.c daemon/join/moves.h \
@@ -140,6 +144,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/settings.c daemon/settings.h \
 	daemon/window/collisions.c daemon/window/collisions.h \
 	daemon/window/figures.c daemon/window/figures.h \
+	daemon/window/underused.c daemon/window/underused.h \
 	daemon/window/partial.c daemon/window/partial_emit.c daemon/window/partial.h \
 	daemon/window/loads.c daemon/window/loads.h \
 	daemon/window/window.c daemon/window/window.h
@@ -161,3 +166,14 @@ openapi_DATA = daemon/api/openapi.json
 CLEANFILES += daemon/api/openapi.json
 daemon/api/openapi.json: daemon/api/print_openapi$(EXEEXT)
 	$(AM_V_GEN)daemon/api/print_openapi$(EXEEXT) >$@.tmp && mv $@.tmp $@
+
+# Commands that ask switches (fabrictrace-oracle(7)).
+oracledir = $(pkglibexecdir)
+dist_oracle_SCRIPTS = \
+	daemon/oracle/adapters/oracle-cumulus \
+	daemon/oracle/adapters/oracle-eos \
+	daemon/oracle/adapters/oracle-junos \
+	daemon/oracle/adapters/oracle-linux \
+	daemon/oracle/adapters/oracle-nxos \
+	daemon/oracle/adapters/oracle-sonic
+dist_oracle_DATA = daemon/oracle/adapters/oracle-common

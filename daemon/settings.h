@@ -28,6 +28,9 @@ struct ft_settings {
     uint64_t operations_max;  /* of jobs, kept for their diagnosis */
     uint64_t past_events_max; /* that are over, in the history */
     double floor, elephant;
+    struct ft_strings oracle_commands; /* PATTERN=COMMAND */
+    int64_t oracle_interval_ns, oracle_timeout_ns, oracle_keep_ns;
+    uint64_t oracle_processes;
     uint64_t victims_max;
     char *kafka_brokers, *kafka_topic_prefix;
     int kafka_format;

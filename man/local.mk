@@ -7,6 +7,7 @@ dist_man_MANS += \
 	man/fabrictrace-incident.5 \
 	man/fabrictrace-ingest.7 \
 	man/fabrictrace-monitoring.7 \
+	man/fabrictrace-oracle.7 \
 	man/fabrictrace-records.7 \
 	man/fabrictrace-security.7 \
 	man/fabrictrace-switches.7 \

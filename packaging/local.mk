@@ -9,6 +9,8 @@ EXTRA_DIST += packaging/build-packages packaging/debian/changelog.in packaging/d
 	packaging/debian/fabrictrace-daemon.install packaging/debian/fabrictrace-daemon.postrm \
 	packaging/debian/fabrictrace-doc.install packaging/debian/fabrictrace-nccl-plugin.install packaging/debian/fabrictrace-verbs.install \
 	packaging/debian/fabrictrace-switchpoll.install packaging/debian/fabrictrace-tools.install \
+	packaging/debian/fabrictrace-agent.lintian-overrides packaging/debian/fabrictrace-daemon.lintian-overrides \
+	packaging/debian/fabrictrace-switchpoll.lintian-overrides \
 	packaging/rpm/fabrictrace.spec.in packaging/rpm/rpmlint.toml
 
 # Examples of a deployment, in the documentation's package.
@@ -32,7 +34,7 @@ dist_systemdsystemunit_DATA = packaging/systemd/fabrictrace.target
 # What the messages in the journal mean: journalctl -x.
 catalogdir = $(prefix)/lib/systemd/catalog
 dist_catalog_DATA = packaging/systemd/fabrictrace.catalog
-EXTRA_DIST += $(systemd_units:=.in) packaging/systemd/fabrictrace.sysusers
+EXTRA_DIST += $(systemd_units:=.in) packaging/systemd/fabrictrace.sysusers packaging/systemd/fabrictrace.tmpfiles
 CLEANFILES += $(systemd_units)
 $(systemd_units): Makefile
 	$(AM_V_GEN)$(MKDIR_P) packaging/systemd && \
@@ -44,19 +46,22 @@ packaging/systemd/fabrictrace-switchpoll.service: \
 packaging/systemd/fabrictrace-switchpoll.socket: \
 	packaging/systemd/fabrictrace-switchpoll.socket.in
 
-# sysusers.d wants the name *.conf.
+# Both folders want the name *.conf.
 sysusersdir = $(prefix)/lib/sysusers.d
+tmpfilesdir = $(prefix)/lib/tmpfiles.d
 install-data-local:
 	for file in $(ansible_files:packaging/%=%); do \
 		$(MKDIR_P) "$(DESTDIR)$(examplesdir)/$$(dirname $$file)" && \
 		$(INSTALL_DATA) "$(srcdir)/packaging/$$file" "$(DESTDIR)$(examplesdir)/$$file" || exit 1; \
 	done
-	$(MKDIR_P) '$(DESTDIR)$(sysusersdir)'
+	$(MKDIR_P) '$(DESTDIR)$(sysusersdir)' '$(DESTDIR)$(tmpfilesdir)'
 	$(INSTALL_DATA) $(srcdir)/packaging/systemd/fabrictrace.sysusers \
 		'$(DESTDIR)$(sysusersdir)/fabrictrace.conf'
+	$(INSTALL_DATA) $(srcdir)/packaging/systemd/fabrictrace.tmpfiles \
+		'$(DESTDIR)$(tmpfilesdir)/fabrictrace.conf'
 uninstall-local:
 	for file in $(ansible_files:packaging/%=%); do rm -f "$(DESTDIR)$(examplesdir)/$$file"; done
-	rm -f '$(DESTDIR)$(sysusersdir)/fabrictrace.conf'
+	rm -f '$(DESTDIR)$(sysusersdir)/fabrictrace.conf' '$(DESTDIR)$(tmpfilesdir)/fabrictrace.conf'
 
 prometheusdir = $(pkgdatadir)/prometheus
 dist_prometheus_DATA = packaging/prometheus/fabrictrace.rules.yaml \

@@ -175,7 +175,7 @@ static void skip_gateway(struct ft_reader *r)
 
 static bool read_next_hop(uint32_t format, struct ft_reader *r, struct ft_sflow_extended *e)
 {
-    struct ft_ip hop;
+    struct ft_ip hop = {.b = {0}};
     bool known = read_address(r, &hop);
 
     if (format == EXTENDED_ROUTER) {

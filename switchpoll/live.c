@@ -156,7 +156,7 @@ static void keep_pace(struct live *live)
     if (live->daemon.sender && !live->settings->topics.brokers)
         ft_sender_stats(live->daemon.sender, &sender);
     before_ms = ft_sflow_pipeline_interval_ms(live->pipeline, &base_ms);
-    if (!ft_sflow_pipeline_pace(live->pipeline, waits_ns,
+    if (!ft_sflow_pipeline_pace(live->pipeline, sender.records_queued, waits_ns,
                                 sender.queue_bytes > live->settings->daemon_queue_bytes / 2,
                                 ft_mono_now()))
         return;

@@ -75,9 +75,8 @@ static const struct ft_option options[] = {
     {"fold_interval", FT_OPTION_DURATION, AT(fold_interval_ns), "1s", 0.1, 60, NULL,
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
     {"fold_longest", FT_OPTION_DURATION, AT(fold_longest_ns), "10s", 0.1, 60, NULL,
-     "While the daemon cannot keep up, samples are summed over 2, 5 or 10 s instead, at most over "
-     "this time, so that no record is lost: the daemon's acknowledgements come late then. Not "
-     "longer "
+     "While the daemon cannot keep up and acknowledges late, samples are summed over 2, 5 or 10 s "
+     "instead, at most over this time: fewer records say the same of each flow. Not longer "
      "than the daemon's window, of which 2, 5 and 10 s should be parts. As short as fold_interval: "
      "never."},
     {"fold_entries", FT_OPTION_UINT, AT(sums_max), "750000", 16, 16777216, NULL,

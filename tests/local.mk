@@ -16,6 +16,7 @@ include tests/prometheus/local.mk
 include tests/gpu/local.mk
 include tests/install/local.mk
 include tests/man/local.mk
+include tests/oracle/local.mk
 include tests/plan/local.mk
 include tests/shim/local.mk
 include tests/bench/local.mk

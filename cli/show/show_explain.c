@@ -91,6 +91,35 @@ static int show_head(const struct ft_screen *screen, const struct ft_value *path
     return rc;
 }
 
+/* A port, or the aggregate that it is in where that is all that is known. */
+static const char *end_of(const struct ft_value *hop, const char *port, const char *lag)
+{
+    const char *name = ft_value_str(hop, port);
+
+    return name ? name : ft_value_str(hop, lag);
+}
+
+/* Of a hop without samples: what it is known by; false where samples at its neighbours prove it. */
+static bool weaker_cell(struct ft_grid *grid, const struct ft_value *hop)
+{
+    static const struct {
+        const char *evidence;
+        const char *text;
+    } weaker[] = {
+        {"predicted", "predicted: by the switch's hash, as learnt; no samples here"},
+        {"oracle", "oracle: the switch answers that it would; no samples here"},
+        {"probed", "probed: a packet of this 5-tuple was answered; no samples here"},
+        {"inferred", "inferred: from counters of ports; no samples here"},
+    };
+
+    for (size_t i = 0; i < sizeof(weaker) / sizeof(weaker[0]); i++)
+        if (ft_value_is(hop, "evidence", weaker[i].evidence)) {
+            ft_grid_cell(grid, FT_YELLOW, "%s", weaker[i].text);
+            return true;
+        }
+    return false;
+}
+
 static void samples_cell(struct ft_grid *grid, const struct ft_value *hop)
 {
     const char *way = ft_value_str(hop, "out_lag") ? "aggregate" : "port";
@@ -101,7 +130,11 @@ static void samples_cell(struct ft_grid *grid, const struct ft_value *hop)
     ft_value_uint(hop, "samples", &samples);
     ft_value_real(hop, "share", &share);
     ft_value_real(hop, "share_lo", &lo);
-    if (samples == 0)
+    if (samples == 0 && weaker_cell(grid, hop))
+        return;
+    if (samples == 0 && !end_of(hop, "out", "out_lag"))
+        ft_grid_cell(grid, FT_DIM, "no samples here; its way out is not known");
+    else if (samples == 0)
         ft_grid_cell(grid, FT_DIM, "no samples here; known from its neighbours");
     else if (share >= 1)
         ft_grid_cell(grid, FT_PLAIN, "%llu sample%s, all by this %s", (unsigned long long)samples,
@@ -110,14 +143,6 @@ static void samples_cell(struct ft_grid *grid, const struct ft_value *hop)
         ft_grid_cell(grid, FT_PLAIN, "%llu samples, %s by this %s (at least %s)",
                      (unsigned long long)samples, ft_unit_percent(share_text, share), way,
                      ft_unit_percent(lo_text, lo));
-}
-
-/* A port, or the aggregate that it is in where that is all that is known. */
-static const char *end_of(const struct ft_value *hop, const char *port, const char *lag)
-{
-    const char *name = ft_value_str(hop, port);
-
-    return name ? name : ft_value_str(hop, lag);
 }
 
 static void add_hop(struct ft_grid *grid, const struct ft_value *hop, const struct ft_value *links)
@@ -178,6 +203,10 @@ static int show_state(const struct ft_screen *screen, const struct ft_value *pat
         ft_value_real(share, "share", &part);
         fprintf(screen->out, "  %s of the samples:\n", ft_unit_percent(percent, part));
         rc = show_hops(screen, ft_value_get(share, "hops"), NULL, 4);
+    }
+    if (rc == 0 && ft_value_count(ft_value_get(path, "likely")) > 0) {
+        fputs("  likely, by evidence weaker than samples:\n", screen->out);
+        rc = show_hops(screen, ft_value_get(path, "likely"), NULL, 4);
     }
     return rc;
 }

@@ -17,6 +17,7 @@
 #include "daemon/health/processors.h"
 #include "daemon/health/unrated.h"
 #include "daemon/join/counters.h"
+#include "daemon/oracle/oracle.h"
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
@@ -36,6 +37,7 @@ struct ft_doctor {
     struct ft_pipeline *pipeline;
     uint64_t seed;
     const struct ft_stages *stages;
+    const struct ft_oracle *oracle; /* NULL: nobody is asked */
     struct ft_findings findings;
     size_t part;
     uint32_t index; /* in the part */
@@ -364,6 +366,13 @@ static bool look_at_load(struct ft_doctor *d)
     return false;
 }
 
+static bool look_at_oracle(struct ft_doctor *d)
+{
+    if (d->oracle)
+        ft_oracle_find(d->oracle, &d->findings);
+    return false;
+}
+
 static bool look_at_agents(struct ft_doctor *d)
 {
     for (int i = 0; i < PROGRAMS; i++)
@@ -396,8 +405,9 @@ static bool look_at_losses(struct ft_doctor *d)
 }
 
 static bool (*const parts[])(struct ft_doctor *d) = {
-    look_at_discovery, look_at_wiring, look_at_exporters, look_for_counters, look_at_ports,
-    look_at_healths,   look_at_load,   look_at_agents,    look_at_pairing,   look_at_losses,
+    look_at_discovery, look_at_wiring,  look_at_exporters, look_for_counters,
+    look_at_ports,     look_at_healths, look_at_load,      look_at_oracle,
+    look_at_agents,    look_at_pairing, look_at_losses,
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
@@ -412,6 +422,11 @@ struct ft_doctor *ft_doctor_new(struct ft_pipeline *pipeline, uint64_t seed)
     d->seed = seed;
     d->stages = ft_pipeline_stages(pipeline);
     return d;
+}
+
+void ft_doctor_oracle(struct ft_doctor *d, const struct ft_oracle *oracle)
+{
+    d->oracle = oracle;
 }
 
 void ft_doctor_free(struct ft_doctor *d)

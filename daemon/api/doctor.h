@@ -16,6 +16,10 @@ struct ft_doctor;
 struct ft_doctor *ft_doctor_new(struct ft_pipeline *pipeline, uint64_t seed);
 void ft_doctor_free(struct ft_doctor *doctor);
 
+/* Switches that are asked by which port they send flows, borrowed; NULL: none are. */
+struct ft_oracle;
+void ft_doctor_oracle(struct ft_doctor *doctor, const struct ft_oracle *oracle);
+
 /* Looks at the next part, a few milliseconds' work; false: that was all. */
 bool ft_doctor_step(struct ft_doctor *doctor);
 

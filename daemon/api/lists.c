@@ -239,6 +239,8 @@ int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_wr
     d->list.free = free_doctor;
     d->list.by_position = true;
     d->doctor = ft_doctor_new(view->pipeline, view->seed);
+    if (d->doctor)
+        ft_doctor_oracle(d->doctor, view->oracle);
     if (!d->doctor || find_order(d, view, &page)) {
         free_doctor(&d->list);
         return ft_api_refuse(body, 503, "no memory");

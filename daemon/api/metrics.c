@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/oracle/oracle.h"
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
 #include "lib/io/kafka_stats.h"
@@ -105,6 +106,18 @@ static const struct ft_prom_metric metrics[] = {
     [FT_METRIC_PLAN_WITHDRAWALS] = {PREFIX "plan_withdrawals_total", FT_PROM_COUNTER, "requests",
         NULL, NULL, 1,
         "Requests to agents to give no more ports of a plan, repeated until each confirms it."},
+    [FT_METRIC_ORACLE_QUESTIONS] = {PREFIX "oracle_questions_total", FT_PROM_COUNTER, "questions",
+        "result", NULL, FT_ORACLE_OUTCOMES,
+        "Questions to switches by which port they send a flow, by how they ended; present where oracle.commands is set."},
+    [FT_METRIC_ORACLE_CHECKED] = {PREFIX "oracle_checked_total", FT_PROM_COUNTER, "answers",
+        "switch,samples", NULL, 2 * FT_METRICS_ORACLES,
+        "Answers of switches that were compared with samples of the same flow: agree or differ; of the first 64 switches that were asked."},
+    [FT_METRIC_ORACLE_UNUSED] = {PREFIX "oracle_unused_total", FT_PROM_COUNTER, "answers",
+        NULL, NULL, 1,
+        "Answers that were not used because too many of their switch were wrong."},
+    [FT_METRIC_ORACLE_UNSAFE] = {PREFIX "oracle_unsafe_total", FT_PROM_COUNTER, "questions",
+        NULL, NULL, 1,
+        "Questions not asked because the name of the switch or port has characters that are not passed to a command."},
     [FT_METRIC_DIAGNOSES] = {PREFIX "diagnoses", FT_PROM_GAUGE, "diagnoses",
         "syndrome", NULL, 6,
         "Active diagnoses of jobs."},

@@ -11,6 +11,8 @@
 
 /* Kinds of events that there is room for. */
 #define FT_METRICS_KINDS 24
+/* Switches whose oracle's answers have series. */
+#define FT_METRICS_ORACLES 64
 
 enum ft_daemon_metric {
     FT_METRIC_FABRIC_INFO = FT_METRIC_COMMON_COUNT,
@@ -42,6 +44,10 @@ enum ft_daemon_metric {
     FT_METRIC_PLAN_PORTS,
     FT_METRIC_PLAN_PORTS_REFUSED,
     FT_METRIC_PLAN_WITHDRAWALS,
+    FT_METRIC_ORACLE_QUESTIONS,
+    FT_METRIC_ORACLE_CHECKED,
+    FT_METRIC_ORACLE_UNUSED,
+    FT_METRIC_ORACLE_UNSAFE,
     FT_METRIC_DIAGNOSES,
     FT_METRIC_DIAGNOSIS_LOOKS,
     FT_METRIC_DIAGNOSIS_GAPS,

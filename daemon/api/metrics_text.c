@@ -15,6 +15,7 @@
 #include "daemon/health/detours.h"
 #include "daemon/incident/recorder.h"
 #include "daemon/jobs/slowest.h"
+#include "daemon/oracle/oracle.h"
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
@@ -111,6 +112,25 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
     ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
     ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));
+}
+
+static void write_oracles(struct ft_prom *p, const struct ft_oracle *oracle)
+{
+    const struct ft_oracle_stats *s = ft_oracle_stats(oracle);
+    const struct ft_oracle_of_switch *of;
+    uint32_t index = 0;
+
+    ft_prom_family(p, FT_METRIC_ORACLE_QUESTIONS);
+    for (int i = 0; i < FT_ORACLE_OUTCOMES; i++)
+        ft_prom_u64(p, FT_PROM_LABELS(ft_oracle_outcome_name((enum ft_oracle_outcome)i)),
+                    s->outcomes[i]);
+    ft_prom_family(p, FT_METRIC_ORACLE_CHECKED);
+    for (int i = 0; i < FT_METRICS_ORACLES && (of = ft_oracle_next_switch(oracle, &index)); i++) {
+        ft_prom_u64(p, FT_PROM_LABELS(of->name, "agree"), of->agreed);
+        ft_prom_u64(p, FT_PROM_LABELS(of->name, "differ"), of->differed);
+    }
+    ft_prom_one(p, FT_METRIC_ORACLE_UNUSED, s->refused);
+    ft_prom_one(p, FT_METRIC_ORACLE_UNSAFE, s->unsafe);
 }
 
 static void write_window(struct ft_prom *p, const struct ft_view *view)
@@ -378,6 +398,8 @@ static bool write_own(struct page *page)
     write_kafka(p, ft_publisher_kafka(view->publisher));
     write_transport(p, view->receiver);
     write_incident(p, view);
+    if (view->oracle)
+        write_oracles(p, view->oracle);
     return false;
 }
 

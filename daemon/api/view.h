@@ -16,6 +16,7 @@ struct ft_window_figures;
 struct ft_history;
 struct ft_http;
 struct ft_loop;
+struct ft_oracle;
 struct ft_orders;
 struct ft_recorder;
 struct ft_settings;
@@ -42,7 +43,8 @@ struct ft_view {
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
-    struct ft_orders *orders; /* NULL: pages follow keys alone */
+    struct ft_orders *orders;       /* NULL: pages follow keys alone */
+    const struct ft_oracle *oracle; /* NULL: switches are not asked */
     /* For the file of an incident. */
     struct ft_recorder *recorder;       /* NULL: nothing is kept for one */
     const struct ft_settings *settings; /* as they were at the start */

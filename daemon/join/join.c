@@ -10,6 +10,7 @@
 #include "daemon/join/flow_follow.h"
 #include "daemon/join/flow_host.h"
 #include "daemon/join/flow_numbers.h"
+#include "daemon/join/hints.h"
 #include "daemon/join/join_impl.h"
 
 #define NAMES_MAX 65536
@@ -76,6 +77,16 @@ void ft_join_set_ranks(struct ft_join *j, const struct ft_ranks *ranks)
 const struct ft_ranks *ft_join_ranks(const struct ft_join *j)
 {
     return j->ranks;
+}
+
+void ft_join_set_hints(struct ft_join *j, struct ft_hints *hints)
+{
+    j->hints = hints;
+}
+
+struct ft_hints *ft_join_hints(const struct ft_join *j)
+{
+    return j->hints;
 }
 
 const struct ft_topology *ft_join_topology(const struct ft_join *j)
@@ -321,6 +332,8 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t
     j->marks = marks;
     j->depths = depths;
     j->t = t;
+    if (j->hints)
+        ft_hints_clear(j->hints);
     follow_flows(j, follow);
     ft_follow_free(follow);
     j->judge_at = 0;

@@ -239,6 +239,12 @@ void ft_join_confirm_link(struct ft_join *join, uint32_t port, bool confirmed);
 void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
 const struct ft_ranks *ft_join_ranks(const struct ft_join *join);
 
+/* What is said of the ways of flows besides samples, borrowed; NULL: nothing. Cleared when the
+ * topology is another one. */
+struct ft_hints;
+void ft_join_set_hints(struct ft_join *join, struct ft_hints *hints);
+struct ft_hints *ft_join_hints(const struct ft_join *join);
+
 /* Joins count observations in order, up to FT_JOIN_BATCH of them; together they are much faster
  * than one by one. Results are counted in the stats, and added up in results[]. */
 #define FT_JOIN_BATCH 64

@@ -7,6 +7,7 @@
 
 #include "daemon/jobs/flow_ranks.h"
 #include "daemon/join/flow_names.h"
+#include "daemon/join/likely.h"
 #include "lib/fabric/metrics.h"
 #include "proto/record.h"
 
@@ -69,8 +70,10 @@ void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct
     if (hop->out == FT_NONE)
         return;
     ft_evidence_at_hop(&flow->evidence, t, hop, &here, &by_hop);
-    out->has_samples = true;
+    out->has_samples = out->has_evidence = true;
     out->samples = here;
+    out->evidence = here ? FABRICTRACE__HOP_EVIDENCE__HOP_EVIDENCE_SAMPLED
+                         : FABRICTRACE__HOP_EVIDENCE__HOP_EVIDENCE_NEIGHBOUR;
     if (here == 0)
         return;
     out->has_share = true;
@@ -86,6 +89,8 @@ struct parts {
     Fabrictrace__Pairing pairing;
     Fabrictrace__Hop hops[FT_PATH_HOPS_MAX];
     Fabrictrace__Hop *hop_list[FT_PATH_HOPS_MAX];
+    Fabrictrace__Hop likely[FT_PATH_HOPS_MAX];
+    Fabrictrace__Hop *likely_list[FT_PATH_HOPS_MAX];
     Fabrictrace__PathShare shares[SHARES_MAX];
     Fabrictrace__PathShare *share_list[SHARES_MAX];
     Fabrictrace__Hop share_hops[SHARES_MAX][FT_PATH_HOPS_MAX];
@@ -139,6 +144,36 @@ static void fill_shares(Fabrictrace__Path *out, struct parts *parts, const struc
     out->shares = parts->share_list;
 }
 
+/* The path that follows from what is said besides samples. */
+static void fill_likely(Fabrictrace__Path *out, struct parts *parts, const struct ft_join *join,
+                        const struct ft_flow *flow)
+{
+    static const Fabrictrace__HopEvidence by[] = {
+        [FT_BY_PREDICTION] = FABRICTRACE__HOP_EVIDENCE__HOP_EVIDENCE_PREDICTED,
+        [FT_BY_ORACLE] = FABRICTRACE__HOP_EVIDENCE__HOP_EVIDENCE_ORACLE,
+        [FT_BY_PROBE] = FABRICTRACE__HOP_EVIDENCE__HOP_EVIDENCE_PROBED,
+        [FT_BY_INFERENCE] = FABRICTRACE__HOP_EVIDENCE__HOP_EVIDENCE_INFERRED,
+    };
+    struct ft_hinted hinted;
+    size_t n = 0;
+
+    if (!ft_flow_likely(join, flow, &hinted))
+        return;
+    for (uint32_t h = 0; h < hinted.path.hop_count; h++) {
+        const struct ft_hop *hop = &hinted.path.hops[h];
+        Fabrictrace__Hop *m = &parts->likely[n];
+
+        if (hinted.switches[h] == FT_NONE || (hop->in == FT_NONE && hop->out == FT_NONE))
+            continue;
+        ft_emit_hop(m, join, flow, hop);
+        if (m->has_evidence && m->samples == 0 && hinted.by[h] != FT_BY_SAMPLES)
+            m->evidence = by[hinted.by[h]];
+        parts->likely_list[n++] = m;
+    }
+    out->n_likely = n;
+    out->likely = parts->likely_list;
+}
+
 /* The moment that the record speaks of. */
 static void fill_time(Fabrictrace__Path *out, const struct ft_join *join,
                       const struct ft_flow *flow, const struct ft_span *span)
@@ -188,6 +223,7 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
     }
     out->n_hops = fill_hops(parts->hops, parts->hop_list, join, flow, &path, switches);
     out->hops = parts->hop_list;
+    fill_likely(out, parts, join, flow);
     if (flow->state == FT_PATH_RESOLVED || flow->state == FT_PATH_PARTIAL) {
         out->has_candidates = true;
         out->candidates = flow->candidates;

@@ -16,6 +16,7 @@
 #include "daemon/api/metrics.h"
 #include "daemon/group/role.h"
 #include "daemon/history/history.h"
+#include "daemon/oracle/oracle.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/publish/kafka_settings.h"
 #include "daemon/publish/topics.h"
@@ -132,6 +133,25 @@ static void check_group(const struct ft_run *run, struct ft_diag *diag)
                         "a member needs some, and no other role has any");
 }
 
+static void check_oracles(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+
+    for (size_t i = 0; i < s->oracle_commands.count; i++) {
+        const char *item = s->oracle_commands.items[i], *complaint = ft_oracle_complaint(item);
+        char program[PATH_MAX] = "";
+        const char *path = strchr(item, '=');
+
+        path = path ? path + 1 + strspn(path + 1, " \t") : "";
+        if (!complaint && strcspn(path, " \t") < sizeof(program))
+            memcpy(program, path, strcspn(path, " \t"));
+        if (complaint)
+            ft_run_complain(run, diag, "oracle.commands", "'%s' %s", item, complaint);
+        else if (access(program, X_OK) != 0)
+            ft_run_complain(run, diag, "oracle.commands", "'%s': %s", program, strerror(errno));
+    }
+}
+
 static void check_tls(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
@@ -215,6 +235,8 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     }
     check_sinks(run, reload, diag);
     check_group(run, diag);
+    if (!replay)
+        check_oracles(run, diag);
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "user", "%s", error);
     if (s->switches_max == 0 && !ft_daemon_topology(run))

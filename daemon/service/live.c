@@ -13,6 +13,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/publish.h"
+#include "daemon/service/oracles.h"
 #include "daemon/service/service.h"
 #include "lib/base/log.h"
 #include "lib/io/ready.h"
@@ -116,6 +117,12 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
     if (rc)
         return rc;
     d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);
+    if (d->settings->oracle_commands.count) {
+        d->oracles = ft_oracles_new(d->settings, d->loop, d->view.stages->join);
+        if (!d->oracles)
+            return EX_OSERR;
+        d->view.oracle = ft_oracles_oracle(d->oracles);
+    }
     d->tick = ft_watch_stage(ft_watch_timer(d->loop, TICK_NS, on_tick, d), "publish");
     d->slice = ft_watch_stage(ft_watch_once(d->loop, on_slice, d), "window");
     if (!d->tick || !d->slice)

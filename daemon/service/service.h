@@ -26,6 +26,7 @@ struct ft_group_reader;
 struct ft_identities;
 struct ft_keeper;
 struct ft_loading;
+struct ft_oracles;
 struct ft_recorder;
 
 struct ft_daemon {
@@ -41,6 +42,7 @@ struct ft_daemon {
     struct ft_group_role role;
     struct ft_group_reader *topics; /* NULL: nothing comes over Kafka */
     struct ft_keeper *keeper;       /* NULL: the history is not kept */
+    struct ft_oracles *oracles;     /* NULL: switches are not asked */
     struct ft_recorder *recorder;   /* NULL: nothing is kept for an incident */
     struct ft_loading *loading;     /* NULL: no incident is replayed */
     struct ft_head head;            /* of the file of an incident */

@@ -8,6 +8,7 @@
 
 #include "daemon/window/collisions.h"
 #include "daemon/window/figures.h"
+#include "daemon/window/underused.h"
 
 /* A group is as much work as so many flows or links, and so is the learning of a hash. */
 #define ITEMS_A_GROUP  50
@@ -37,6 +38,7 @@ struct ft_window {
     struct ft_emitter emitter;
     struct ft_loads loads;
     struct ft_figures_work *figures;
+    struct ft_underused *underused;
     enum phase phase;
     uint32_t cursor;
     uint32_t number;
@@ -63,7 +65,9 @@ struct ft_window *ft_window_new(const struct ft_window_config *config, struct ft
     w->events = events;
     w->emitter = *emitter;
     w->figures = ft_figures_work_new();
-    if (!w->figures || ft_loads_init(&w->loads, ft_join_topology(join))) {
+    w->underused = ft_underused_new();
+    if (!w->figures || !w->underused || ft_underused_resize(w->underused, ft_join_topology(join)) ||
+        ft_loads_init(&w->loads, ft_join_topology(join))) {
         ft_window_free(w);
         return NULL;
     }
@@ -75,6 +79,7 @@ void ft_window_free(struct ft_window *w)
     if (!w)
         return;
     ft_figures_work_free(w->figures);
+    ft_underused_free(w->underused);
     ft_loads_free(&w->loads);
     free(w);
 }
@@ -113,6 +118,7 @@ int ft_window_resize(struct ft_window *w)
 
     if (rc)
         return rc;
+    ft_underused_resize(w->underused, ft_join_topology(w->join));
     ft_loads_free(&w->loads);
     w->loads = loads;
     return 0;
@@ -244,6 +250,7 @@ static void close_flow(struct ft_window *w, uint32_t index)
             ft_emit_path(&w->config.keep, w->join, flow, &w->span);
         if (w->pairs)
             ft_pair_links_flow(w->pairs, w->join, flow);
+        ft_underused_flow(w->underused, w->join, flow, &w->span);
         if (w->detours)
             ft_detours_flow(w->detours, w->join, flow);
         if (w->spread)
@@ -467,6 +474,8 @@ static void finish(struct ft_window *w)
         ft_partials_close(w->config.partials, w->span.start_ms);
     if (w->exporters && !w->partial && !w->config.origin && !w->config.partials)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
+    if (!w->config.origin && !w->config.partials)
+        ft_underused_close(w->underused, t, w->counters, w->events, w->number, &w->span);
     if (w->detours)
         ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
     ft_events_sweep(w->events, w->number, w->span.end_ms);

@@ -10,6 +10,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/choice.c lib/fabric/choice.h \
 	lib/fabric/hash_model.c lib/fabric/hash_model.h \
+	lib/fabric/hinted.c lib/fabric/hinted.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
@@ -25,5 +26,6 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/topology_impl.h \
 	lib/fabric/trial.c lib/fabric/trial.h \
 	lib/fabric/trust.c lib/fabric/trust.h \
+	lib/fabric/underuse.c lib/fabric/underuse.h \
 	lib/fabric/union.c \
 	lib/fabric/verdict.c lib/fabric/verdict.h

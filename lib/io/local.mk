@@ -3,6 +3,7 @@ noinst_LIBRARIES += lib/io/libftio.a
 lib_io_libftio_a_SOURCES = \
 	lib/io/common_metrics.c lib/io/common_metrics.h \
 	lib/io/listen_local.c lib/io/listen_local.h \
+	lib/io/helper.c lib/io/helper.h \
 	lib/io/loop.c lib/io/loop.h \
 	lib/io/incident.c lib/io/incident.h \
 	lib/io/netlink.c lib/io/netlink.h \

@@ -88,6 +88,11 @@ const MEANINGS: Record<string, Meaning> = {
         cause: 'Samples say that a cable leads elsewhere than the topology file or LLDP does.',
         advice: 'Look where the cable ends; correct it, or the topology.',
     },
+    underused: {
+        name: 'Underused link',
+        cause: 'New flows that could take this link take others, far more often than chance does.',
+        advice: 'Look whether it is in the group and its weight, and for a polarised hash.',
+    },
     detour: {
         name: 'Detour',
         cause: 'A switch sends flows a longer way than there is.',

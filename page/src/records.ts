@@ -18,6 +18,7 @@ export interface Hop {
     share_lo?: number;
     in_lag?: string;
     out_lag?: string;
+    evidence?: string;
 }
 
 export interface Path {
@@ -30,6 +31,7 @@ export interface Path {
     hops?: Hop[];
     candidates?: number;
     shares?: { hops?: Hop[]; share?: number }[];
+    likely?: Hop[];
     rate_bps?: number;
     rate_lo_bps?: number;
     rate_hi_bps?: number;

@@ -5,8 +5,9 @@
 
 #include <stddef.h>
 
-#define NS_PER_MS INT64_C(1000000)
-#define BEHIND_NS (1500 * NS_PER_MS)
+#define NS_PER_MS  INT64_C(1000000)
+#define BEHIND_NS  (1500 * NS_PER_MS)
+#define BEHIND_MIN 1000
 /* A longer interval helps once what waits is taken in; where it does not, the next one follows
  * before records come after their window. */
 #define STEP_NS        (1000 * NS_PER_MS)
@@ -54,10 +55,13 @@ static bool change(struct ft_pace *pace, uint32_t interval_ms, struct ft_mono no
     return changed;
 }
 
-bool ft_pace_step(struct ft_pace *pace, int64_t waits_ns, bool crowded, struct ft_mono now)
+bool ft_pace_step(struct ft_pace *pace, uint64_t waiting, int64_t waits_ns, bool crowded,
+                  struct ft_mono now)
 {
     int64_t short_ns = shorter(pace) * NS_PER_MS, calm_ns;
 
+    if (waiting < BEHIND_MIN)
+        waits_ns = 0;
     if (waits_ns >= BEHIND_NS || crowded) {
         pace->calm_since = now;
         return ft_mono_since_ns(now, pace->changed_at) >= STEP_NS &&

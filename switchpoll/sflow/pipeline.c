@@ -147,10 +147,10 @@ void ft_sflow_pipeline_tick(struct ft_sflow_pipeline *p, struct ft_wall now)
     keep_time(p, now);
 }
 
-bool ft_sflow_pipeline_pace(struct ft_sflow_pipeline *p, int64_t waits_ns, bool crowded,
-                            struct ft_mono now)
+bool ft_sflow_pipeline_pace(struct ft_sflow_pipeline *p, uint64_t waiting, int64_t waits_ns,
+                            bool crowded, struct ft_mono now)
 {
-    if (!ft_pace_step(&p->pace, waits_ns, crowded, now))
+    if (!ft_pace_step(&p->pace, waiting, waits_ns, crowded, now))
         return false;
     ft_ingest_set_interval(p->ingest, p->pace.base_ms, p->pace.interval_ms);
     ft_output_flush(p->output);

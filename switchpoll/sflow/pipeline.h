@@ -36,11 +36,11 @@ void ft_sflow_pipeline_datagram(struct ft_sflow_pipeline *p, const uint8_t *byte
 /* Call a few times an interval: flushes what is over, and reports the loss when it is due. */
 void ft_sflow_pipeline_tick(struct ft_sflow_pipeline *p, struct ft_wall now);
 
-/* How long the daemon lets the oldest record wait, and whether there is little room for more: a few
- * times an interval. Samples are then folded over longer, or no longer so long: true where that
- * changed. */
-bool ft_sflow_pipeline_pace(struct ft_sflow_pipeline *p, int64_t waits_ns, bool crowded,
-                            struct ft_mono now);
+/* How many records wait for the daemon, the oldest for how long, and whether there is little room
+ * for more: a few times an interval. Samples are then folded over longer, or no longer so long:
+ * true where that changed. */
+bool ft_sflow_pipeline_pace(struct ft_sflow_pipeline *p, uint64_t waiting, int64_t waits_ns,
+                            bool crowded, struct ft_mono now);
 
 /* Over how long samples are folded now, and as configured. */
 uint32_t ft_sflow_pipeline_interval_ms(const struct ft_sflow_pipeline *p, uint32_t *base_ms);

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes a bare Debian 12 in a folder, as small as mmdebstrap makes one, puts a clean copy of the sources
-# there and runs ./check in it: what packaging/install-deps lacks shows there. It has processes, mounts
-# and a host name of its own, and this machine's kernel and way to the network. Needs root.
+# Makes a bare Debian in a folder (12; SUITE=trixie: 13), as small as mmdebstrap makes one, puts a clean
+# copy of the sources there and runs ./check in it: what packaging/install-deps lacks shows there. It
+# has processes, mounts and a host name of its own, and this machine's kernel and way to the network.
+# Needs root.
 # Packages come from where this machine's apt gets Debian's; the configuration of apt's transports, of
 # proxies, of pip, Maven and npm, and further certificates go with it.
 # What ./check prints there is printed here; its logs are left in build/check-logs/bare.
@@ -17,6 +18,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$srcdir/build/bare/root
 logs=$srcdir/build/check-logs/bare
 inside=/root/fabrictrace
+suite=${SUITE:-bookworm}
 
 # shellcheck disable=SC1091 # beside us
 . "$here/apt.sh"
@@ -91,9 +93,9 @@ fi
 trap clean_up EXIT
 trap 'exit 143' INT TERM HUP
 if [ -z "${AGAIN:-}" ] || [ ! -e "$root$inside" ]; then
-    apt_sources bookworm >"$root.sources"
+    apt_sources "$suite" >"$root.sources"
     say "packages from $(awk '{ print $2 }' "$root.sources" | sort -u | tr '\n' ' ')"
-    make_debian bookworm "$root"
+    make_debian "$suite" "$root"
 fi
 fill_root
 say "a bare Debian $(<"$root/etc/debian_version"), $(find "$root/var/lib/dpkg/info" -name '*.list' | wc -l) packages"

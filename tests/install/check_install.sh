@@ -40,7 +40,7 @@ told()
     local line
     for line in 'packaging/install-deps' \
         'autoreconf -i && ./configure --prefix=/usr --sysconfdir=/etc --localstatedir=/var && make' \
-        'sudo make install && sudo systemd-sysusers && sudo systemctl daemon-reload'; do
+        'sudo make install && sudo systemd-sysusers && sudo systemd-tmpfiles --create && sudo systemctl daemon-reload'; do
         grep -qxF "$line" README.md || { echo "README.md does not say: $line" && return 1; }
     done
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the packages, twice the tarball, and has lintian and rpmlint read them; installs Debian's in a
-# bare Debian that it makes, runs the programs there, upgrades and purges. Needs root.
+# bare Debian that it makes, runs the programs there, upgrades and purges; then the same in a virtual
+# machine with its own systemd. Needs root.
 # Ends with "N passed, N failed, N skipped".
 #
 # usage: check_packages.sh SRCDIR     the Debian is made in build/packages-test
@@ -91,18 +92,35 @@ debian()
     done
 }
 
-in_debian()
+enter() # COMMAND...
 {
     local -a words
     mapfile -t words < <(env | grep -E '^[A-Za-z]+_(proxy|PROXY)=')
     unshare --mount --pid --fork --kill-child --uts --ipc --propagation private \
-        "$here/../bare/enter.sh" "$work/root" env -i HOME=/root LANG=C.UTF-8 \
-        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${words[@]}" \
-        /packages/in_debian.sh "$(dpkg-deb -f "$(echo "$out"/fabrictrace-daemon_*.deb)" Version)"
+        "$here/../bare/enter.sh" "$work/root" env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${words[@]}" "$@"
+}
+in_debian() { enter /packages/in_debian.sh "$(dpkg-deb -f "$(echo "$out"/fabrictrace-daemon_*.deb)" Version)"; }
+
+with_systemd()
+{
+    enter sh -c 'apt-get -q -y --no-install-recommends install systemd-sysv dbus kmod procps /packages/*.deb &&
+        apt-get clean'
+}
+in_machine() { "$here/machine.py" "$work/root" "$work/machine"; }
+
+# Adds what the last run counted.
+count()
+{
+    local counts
+    counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, 0 skipped$/\1 \2/p' "$work/log" | tail -n 1)
+    [ -n "$counts" ] || counts="0 1"
+    passed=$((passed + ${counts% *}))
+    failed=$((failed + ${counts#* }))
 }
 
 rm -rf --one-file-system "$work" && mkdir -p "$out" "$tree" && cd "$srcdir" && copy || exit 1
-trap 'rm -rf --one-file-system "$work/root"' EXIT
+trap 'rm -rf --one-file-system "$work/root" "$work/machine/root.ext4"' EXIT
 judge "the same tree gives the same tarball" same_bytes
 judge "packages of Debian" pack --tarball "$(tarball)" deb
 judge "lintian" lintian_says_nothing
@@ -110,10 +128,12 @@ judge "packages of rpm" pack --tarball "$(tarball)" rpm
 judge "rpmlint" rpmlint_says_nothing
 judge "the same of a next version" next_version
 judge "a bare Debian" debian
-[ ! -x "$work/root/packages/in_debian.sh" ] || in_debian | tee "$work/log"
-counts=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, 0 skipped$/\1 \2/p' "$work/log" | tail -n 1)
-[ -n "$counts" ] || counts="0 1"
-passed=$((passed + ${counts% *}))
-failed=$((failed + ${counts#* }))
+if [ -x "$work/root/packages/in_debian.sh" ]; then
+    in_debian | tee "$work/log"
+    count
+    judge "packages and systemd in it" with_systemd
+    in_machine 2>&1 | tee "$work/log"
+    count
+fi
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed -eq 0 ]

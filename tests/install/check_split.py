@@ -51,7 +51,7 @@ def rpm():
     spec = (PACKAGING / "rpm/fabrictrace.spec.in").read_text()
     macros = {"_sbindir": "/usr/sbin", "_bindir": "/usr/bin", "_libdir": LIBDIR, "_datadir": "/usr/share",
               "_mandir": "/usr/share/man", "_prefix": "/usr", "_docdir": "/usr/share/doc", "_unitdir": UNITS.rstrip("/"),
-              "_sysconfdir": "/etc", "name": "fabrictrace", "_sysusersdir": "/usr/lib/sysusers.d",
+              "_sysconfdir": "/etc", "name": "fabrictrace", "_sysusersdir": "/usr/lib/sysusers.d", "_tmpfilesdir": "/usr/lib/tmpfiles.d",
               "buildroot": ""}
 
     def expanded(text):
@@ -65,7 +65,7 @@ def rpm():
             section = re.match(r"%files (\S+)", line)
             if section or not re.match(r"%(config|dir|license|\{)", line):
                 package = section[1] if section else None
-        if package and line.startswith("%{") and "/sysusers.d/" not in expanded(line):
+        if package and line.startswith("%{") and not re.search(r"/(sysusers|tmpfiles)\.d/", expanded(line)):
             yield package, expanded(line)
 
 

@@ -7,5 +7,8 @@ TESTS += tests/install/check_check.sh tests/install/check_deploy.py tests/instal
 EXTRA_DIST += tests/install/check_install.sh
 # Makes a Debian, so it is no part of "make check": ./check bare.
 EXTRA_DIST += tests/bare/run.sh tests/bare/enter.sh tests/bare/apt.sh
-# Builds packages and installs them in a Debian that it makes: ./check packages.
-EXTRA_DIST += tests/install/check_packages.sh tests/install/in_debian.sh
+# Builds packages and installs them in a Debian that it makes, and in a virtual machine: ./check packages.
+EXTRA_DIST += tests/install/check_packages.sh tests/install/in_debian.sh tests/install/in_machine.sh \
+	tests/install/machine.py
+# Reads the archives of Debian and Ubuntu: ./check packages.
+EXTRA_DIST += tests/install/check_names.py

@@ -47,6 +47,7 @@ SHOWN = {
     "explain-paired": ["explain", FLOW],
     "explain-partial": ["explain", FLOW],
     "explain-lag": ["explain", FLOW],
+    "explain-likely": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
     "explain-link": ["explain", "leaf2/Ethernet54"],
     "explain-group": ["explain", "leaf2/up"],

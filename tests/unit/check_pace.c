@@ -10,6 +10,7 @@
 
 static struct ft_pace pace;
 static int64_t now_ms;
+static uint64_t waiting = 1000;
 
 static void begin(uint32_t base_ms, uint32_t most_ms)
 {
@@ -25,7 +26,8 @@ static int64_t until(uint32_t wanted_ms, int64_t waits_ms, bool crowded, int64_t
 
     while (pace.interval_ms != wanted_ms && now_ms - from_ms < limit_ms) {
         now_ms += TICK_MS;
-        ft_pace_step(&pace, waits_ms * NS_PER_MS, crowded, (struct ft_mono){now_ms * NS_PER_MS});
+        ft_pace_step(&pace, waiting, waits_ms * NS_PER_MS, crowded,
+                     (struct ft_mono){now_ms * NS_PER_MS});
     }
     return pace.interval_ms == wanted_ms ? now_ms - from_ms : -1;
 }
@@ -66,6 +68,20 @@ START_TEST(a_queue_that_is_half_full_is_behind_too)
 }
 END_TEST
 
+/* Of few records it is no load that they wait. */
+START_TEST(few_records_are_no_reason)
+{
+    begin(1000, 10000);
+    waiting = 999;
+    ck_assert_int_eq(until(2000, 20000, false, 60000), -1);
+    waiting = 1000;
+    ck_assert_int_eq(until(2000, 20000, false, 60000), TICK_MS);
+    waiting = 999;
+    ck_assert_int_eq(until(1000, 20000, false, 60000), 10000);
+    waiting = 1000;
+}
+END_TEST
+
 START_TEST(never_longer_than_allowed)
 {
     begin(1000, 5000);
@@ -86,4 +102,5 @@ END_TEST
 
 FT_UNIT_MAIN("pace", records_that_wait_make_it_longer_step_by_step,
              it_gets_shorter_once_the_shorter_one_can_be_kept,
-             a_queue_that_is_half_full_is_behind_too, never_longer_than_allowed)
+             a_queue_that_is_half_full_is_behind_too, few_records_are_no_reason,
+             never_longer_than_allowed)

@@ -347,3 +347,17 @@ tests_unit_check_diagnoser_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_diagnoser_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
 	-Wl,--wrap=realloc -Wl,--wrap=free
 tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_oracle
+TESTS += tests/unit/check_oracle
+tests_unit_check_oracle_SOURCES = tests/unit/check_oracle.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_oracle_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_oracle_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_underused
+TESTS += tests/unit/check_underused
+tests_unit_check_underused_SOURCES = tests/unit/check_underused.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/window_rig.h
+tests_unit_check_underused_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_underused_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -82,6 +82,12 @@ tests_unit_check_hash_model_SOURCES = tests/unit/check_hash_model.c tests/unit/u
 tests_unit_check_hash_model_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_hash_model_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_hinted
+TESTS += tests/unit/check_hinted
+tests_unit_check_hinted_SOURCES = tests/unit/check_hinted.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_hinted_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_hinted_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_choice
 TESTS += tests/unit/check_choice
 tests_unit_check_choice_SOURCES = tests/unit/check_choice.c tests/unit/leafspine.h tests/unit/unit.h

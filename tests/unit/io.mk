@@ -66,3 +66,9 @@ tests_unit_check_snmp_SOURCES = tests/unit/check_snmp.c tests/unit/unit.h
 tests_unit_check_snmp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_snmp_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 endif
+
+check_PROGRAMS += tests/unit/check_helper
+TESTS += tests/unit/check_helper
+tests_unit_check_helper_SOURCES = tests/unit/check_helper.c tests/unit/unit.h
+tests_unit_check_helper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_helper_LDADD = $(IO_LIBS) $(CHECK_LIBS)

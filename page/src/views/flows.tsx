@@ -10,10 +10,17 @@ import { EventCard, EventsOf } from './events.tsx';
 /** More rows than a person reads, fewer than a browser minds. */
 export const PATHS = 2000;
 
+const WEAKER: Record<string, string> = {
+    predicted: "predicted: by the switch's hash, as learnt; no samples here",
+    oracle: 'oracle: the switch answers that it would; no samples here',
+    probed: 'probed: a packet of this 5-tuple was answered; no samples here',
+    inferred: 'inferred: from counters of ports; no samples here',
+};
+
 function seenBy(h: Hop): string {
     const samples = h.samples ?? 0;
     const way = h.out_lag ? 'aggregate' : 'port';
-    if (samples === 0) return 'no samples here; known from its neighbours';
+    if (samples === 0) return WEAKER[h.evidence ?? ''] ?? (h.out ?? h.out_lag ? 'no samples here; known from its neighbours' : 'no samples here; its way out is not known');
     const n = `${count(samples)} sample${samples === 1 ? '' : 's'}`;
     if (h.share === undefined || h.share >= 1) return `${n}, all by this ${way}`;
     return `${n}, ${percent(h.share)} by this ${way} (at least ${percent(h.share_lo)})`;
@@ -140,8 +147,10 @@ function Way({ path, links, id }: { path: Path; links: Link[]; id: string }): JS
                 ))}
             </>
         );
-    if (!path.hops || path.hops.length === 0) return <Empty>{path.reason ?? 'No hop of it is certain.'}</Empty>;
-    return <HopsTable id={id} hops={path.hops} links={links} />;
+    const likely = path.likely && path.likely.length > 0
+        ? <><p>Likely, by evidence weaker than samples:</p><HopsTable id={`${id}-likely`} hops={path.likely} links={links} /></> : null;
+    if (!path.hops || path.hops.length === 0) return <><Empty>{path.reason ?? 'No hop of it is certain.'}</Empty>{likely}</>;
+    return <><HopsTable id={id} hops={path.hops} links={links} />{likely}</>;
 }
 
 export function FlowView(): JSX.Element {

@@ -32,23 +32,31 @@ def says_so(daemon):
 
 
 def fall_behind(daemon, poller, feed):
-    daemon.process.send_signal(signal.SIGSTOP)
-    feed.until("it folds over longer", lambda: interval(poller) == 2)
-    poller.log_says("samples are folded over 2.0 s instead of 0.2 s")
-    daemon.process.send_signal(signal.SIGCONT)
+    """On a slow machine the poller may give the connection up before enough records wait."""
+    def connected():
+        return poller.metric("fabrictrace_switchpoll_daemon_connected") == 1
+
+    for _ in range(10):
+        until("the daemon is connected", connected)
+        daemon.process.send_signal(signal.SIGSTOP)
+        feed.until("records wait", lambda: interval(poller) == 2 or not connected())
+        daemon.process.send_signal(signal.SIGCONT)
+        if interval(poller) == 2:
+            break
+    poller.log_says("samples are folded over 2.0 s instead of 0.1 s")
 
 
 def test_behind(folder):
     daemon = rig.Daemon(folder, TOPOLOGY).start()
     poller = rig.Poller(folder, daemon)
-    poller.config.write_text(poller.config.read_text() + "fold_longest: 2s\n")
+    poller.config.write_text(poller.config.read_text().replace("200ms\nloss", "100ms\nloss") + "fold_longest: 2s\n")
     poller.start()
     feed = Feed(poller)
     try:
         feed.until("paths are known", lambda: resolved(daemon))
         feed.rest()
         known = path_of(daemon)
-        equal("folds as configured", interval(poller), 0.2)
+        equal("folds as configured", interval(poller), 0.1)
         check("and the doctor says nothing of it", "cannot keep up" not in findings(daemon))
         for _ in range(5):
             fall_behind(daemon, poller, feed)
@@ -59,8 +67,8 @@ def test_behind(folder):
         check("the doctor says who folds over longer", says_so(daemon), findings(daemon))
         until("and so does its loss record",
               lambda: any(r.get("fold_ms") == 2000 for r in of_kind(daemon.records(), "loss")))
-        feed.until("it folds as before", lambda: interval(poller) == 0.2)
-        poller.log_says("the daemon keeps up: samples are folded over 0.2 s")
+        feed.until("it folds as before", lambda: interval(poller) == 0.1)
+        poller.log_says("the daemon keeps up: samples are folded over 0.1 s")
         feed.until("paths are known once more", lambda: path_of(daemon).keys() >= known.keys())
         made = feed.rest()
         until("each record came to the daemon", lambda: taken(daemon) == made)

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/window/underused.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/fabric/underuse.h"
+
+#define LINKS_MAX 64
+/* Of the flows of the window before, more than this part had no path. */
+#define BLIND 0.1
+/* By its counters a link has no less than this part of what the others have: it is used. */
+#define USED 0.5
+
+struct port {
+    struct ft_underuse use;
+    int64_t last_ms; /* of the newest flow that was placed here; 0: none */
+};
+
+struct ft_underused {
+    struct port *ports; /* by port id */
+    uint32_t count;
+    uint64_t placed, unplaced; /* flows of this window */
+    bool blind;                /* of the window before too few had a path */
+};
+
+struct ft_underused *ft_underused_new(void)
+{
+    return calloc(1, sizeof(struct ft_underused));
+}
+
+void ft_underused_free(struct ft_underused *u)
+{
+    if (!u)
+        return;
+    free(u->ports);
+    free(u);
+}
+
+int ft_underused_resize(struct ft_underused *u, const struct ft_topology *t)
+{
+    uint32_t count = ft_topology_ports(t);
+
+    free(u->ports);
+    u->ports = calloc((size_t)count + 1, sizeof(*u->ports));
+    u->count = u->ports ? count : 0;
+    return u->ports ? 0 : -ENOMEM;
+}
+
+/* One of a set of links to a destination, all of a speed. */
+static void count_hop(struct ft_underused *u, const struct ft_topology *t, uint32_t out,
+                      uint32_t dst_nic, int64_t ms)
+{
+    const struct ft_port *port = ft_topology_port(t, out);
+    const struct ft_group *group;
+    uint64_t set;
+    uint32_t m;
+
+    if (port->group == FT_NONE || port->direction == FT_DIRECTION_HOST)
+        return;
+    group = ft_topology_group(t, port->group);
+    if (group->link_count > LINKS_MAX)
+        return;
+    set = ft_topology_nearest_links(t, group, dst_nic);
+    m = (uint32_t)__builtin_popcountll(set);
+    u->ports[out].last_ms = ms;
+    if (m < 2)
+        return;
+    for (uint32_t i = 0; i < group->link_count; i++)
+        if (set >> i & 1 && ft_topology_port(t, group->links[i])->speed_bps != port->speed_bps)
+            return;
+    for (uint32_t i = 0; i < group->link_count; i++)
+        if (set >> i & 1)
+            ft_underuse_add(&u->ports[group->links[i]].use, m, group->links[i] == out);
+}
+
+void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
+                       const struct ft_flow *flow, const struct ft_span *span)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+
+    if (u->count != ft_topology_ports(t) || ft_role_answers((enum ft_role)flow->role))
+        return;
+    if (flow->state != FT_PATH_RESOLVED) {
+        u->unplaced++;
+        return;
+    }
+    u->placed++;
+    if (u->blind || flow->dst_nic == FT_NONE || flow->path_since_ms < span->start_ms ||
+        flow->path_since_ms >= span->end_ms)
+        return;
+    for (uint32_t h = 0; h < flow->path.hop_count; h++)
+        if (ft_is_port(flow->path.hops[h].out))
+            count_hop(u, t, flow->path.hops[h].out, flow->dst_nic, flow->path_since_ms);
+}
+
+/* Whether the port counts about as many bytes as the others of its group do on average. */
+static bool is_used(const struct ft_topology *t, const struct ft_counters *counters, uint32_t id,
+                    uint32_t window)
+{
+    const struct ft_group *group = ft_topology_group(t, ft_topology_port(t, id)->group);
+    double here = 0, others = 0;
+    bool known = false;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; counters && i < group->link_count; i++) {
+        struct ft_counted c;
+
+        if (!ft_counters_window(counters, group->links[i], window, &c) || !c.has_out_bytes)
+            continue;
+        if (group->links[i] == id) {
+            here = c.out_bytes;
+            known = true;
+        } else {
+            others += c.out_bytes;
+            n++;
+        }
+    }
+    return known && n && others > 0 && here >= USED * others / n;
+}
+
+static void raise_one(const struct port *p, const struct ft_topology *t, uint32_t id,
+                      struct ft_events *events, uint32_t window, const struct ft_span *span)
+{
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    const struct ft_port *port = ft_topology_port(t, id);
+    const char *name = ft_topology_switch(t, port->switch_id)->name;
+    char subject[300], message[512];
+
+    snprintf(subject, sizeof(subject), "%s %s", name, port->name);
+    snprintf(message, sizeof(message),
+             "%llu of the last %llu new flows that had the choice took %s: chance gives more, time "
+             "and again",
+             (unsigned long long)p->use.here, (unsigned long long)p->use.flows, subject);
+    evidence.switch_ = (char *)(uintptr_t)name;
+    evidence.port = (char *)(uintptr_t)port->name;
+    if (port->peer != FT_NONE) {
+        const struct ft_port *peer = ft_topology_port(t, port->peer);
+
+        evidence.peer = (char *)(uintptr_t)ft_topology_switch(t, peer->switch_id)->name;
+        evidence.peer_port = (char *)(uintptr_t)peer->name;
+    }
+    evidence.group = (char *)(uintptr_t)ft_topology_group(t, port->group)->name;
+    evidence.has_count = evidence.has_flows = true;
+    evidence.count = p->use.flows;
+    evidence.flows = p->use.here;
+    evidence.has_idle_since_ms = p->last_ms > 0;
+    evidence.idle_since_ms = (uint64_t)p->last_ms;
+    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
+    event.time_ms = (uint64_t)span->end_ms;
+    event.since_ms = (uint64_t)span->start_ms;
+    event.fabric = (char *)(uintptr_t)ft_topology_fabric(t);
+    event.kind = FABRICTRACE__KIND__KIND_UNDERUSED;
+    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    event.subject = subject;
+    event.message = message;
+    event.evidence = &evidence;
+    ft_events_raise(events, window, &event);
+}
+
+void ft_underused_close(struct ft_underused *u, const struct ft_topology *t,
+                        const struct ft_counters *counters, struct ft_events *events,
+                        uint32_t window, const struct ft_span *span)
+{
+    if (u->count != ft_topology_ports(t))
+        return;
+    u->blind = (double)u->unplaced > BLIND * (double)(u->placed + u->unplaced);
+    u->placed = u->unplaced = 0;
+    for (uint32_t id = 0; id < u->count; id++)
+        if (u->ports[id].use.stands && !is_used(t, counters, id, window))
+            raise_one(&u->ports[id], t, id, events, window, span);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_WINDOW_UNDERUSED_H
+#define FT_DAEMON_WINDOW_UNDERUSED_H
+/*
+ * Links that flows avoid over many windows (lib/fabric/underuse.h): an event for each.
+ *
+ * Each flow counts once for each path that it takes, at every hop with a choice. Nothing is
+ * concluded from windows in which many flows have no path, for those of one link may be among them,
+ * nor of a link whose port counts about as many bytes as the others. Groups of more than 64 links,
+ * or of different speeds, are left out. Pure. Thread: one.
+ */
+#include "daemon/join/counters.h"
+#include "daemon/join/join.h"
+#include "daemon/publish/events.h"
+
+struct ft_underused;
+
+/* Borrows nothing. NULL without memory. */
+struct ft_underused *ft_underused_new(void);
+void ft_underused_free(struct ft_underused *u);
+
+/* Ports have other ids from now on: all begins anew. -ENOMEM: nobody looks until the next. */
+int ft_underused_resize(struct ft_underused *u, const struct ft_topology *t);
+
+/* A flow at the close of a window that saw it. */
+void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
+                       const struct ft_flow *flow, const struct ft_span *span);
+
+/* At its end: raises what stands. counters: NULL where there are none. */
+void ft_underused_close(struct ft_underused *u, const struct ft_topology *t,
+                        const struct ft_counters *counters, struct ft_events *events,
+                        uint32_t window, const struct ft_span *span);
+
+#endif
