@@ -384,6 +384,14 @@ static int start_http(struct live *live)
     return rc == 0 ? EX_OK : rc == -ENOMEM ? EX_OSERR : EX_UNAVAILABLE;
 }
 
+static void on_notice(void *arg, const uint8_t *payload, size_t len)
+{
+    const struct live *live = arg;
+
+    if (live->plans)
+        ft_plans_notice(live->plans, payload, len);
+}
+
 static int start_uplink(struct live *live)
 {
     const struct ft_agent_settings *s = live->settings;
@@ -398,6 +406,8 @@ static int start_uplink(struct live *live)
         .retry_min_ns = s->retry_min_ns,
         .retry_max_ns = s->retry_max_ns,
         .tls = ft_agent_tls(s),
+        .on_notice = on_notice,
+        .notice_arg = live,
     };
     struct ft_sender_way way;
     char error[ERROR_BYTES];
@@ -458,6 +468,7 @@ static int start_plans(struct live *live)
         .socket = s->plan_socket,
         .folder = s->plan_folder,
         .host = live->host,
+        .source = live->daemon.sender && !s->topics.brokers ? source_id(live) : NULL,
     };
     char error[ERROR_BYTES];
 

@@ -21,6 +21,7 @@ agent_libftagent_a_SOURCES = \
 	agent/plans/ask.c agent/plans/ask.h \
 	agent/plans/plan_file.c agent/plans/plan_file.h \
 	agent/plans/plans.c agent/plans/plans.h \
+	agent/plans/withdrawn.c agent/plans/withdrawn.h \
 	agent/rdma/devices.c agent/rdma/devices.h \
 	agent/rdma/monitor.c agent/rdma/monitor.h \
 	agent/rdma/nlattr.c agent/rdma/nlattr.h \

@@ -30,6 +30,8 @@ enum metric {
     METRIC_PLANS,
     METRIC_PLAN_PORTS,
     METRIC_PLAN_REFUSED,
+    METRIC_PLANS_WITHDRAWN,
+    METRIC_PLAN_NOTICES_REFUSED,
     METRIC_QUEUE_BYTES,
     METRIC_QUEUE_LIMIT,
     METRIC_CONNECTED,
@@ -83,6 +85,10 @@ static const struct ft_prom_metric table[] = {
         "Queue pairs that asked for a port: asked, given; and what became of it: label, sport, refused."},
     [METRIC_PLAN_REFUSED] = {PREFIX "plan_refused_total", FT_PROM_COUNTER, "connections", NULL, NULL, 1,
         "Connections of jobs at plan.socket that were rejected."},
+    [METRIC_PLANS_WITHDRAWN] = {PREFIX "plans_withdrawn_total", FT_PROM_COUNTER, "plans", NULL, NULL, 1,
+        "Plans that the daemon withdrew because samples do not bear them out."},
+    [METRIC_PLAN_NOTICES_REFUSED] = {PREFIX "plan_notices_refused_total", FT_PROM_COUNTER, "notices", NULL, NULL, 1,
+        "Notices of the daemon that were not a withdrawal of a plan."},
     [METRIC_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Memory of the records that wait for the daemon."},
     [METRIC_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
@@ -171,6 +177,8 @@ static void write_plans(struct ft_prom *p, const struct ft_plans_stats *s)
     for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++)
         ft_prom_u64(p, FT_PROM_LABELS(outcomes[i].outcome), outcomes[i].count);
     ft_prom_one(p, METRIC_PLAN_REFUSED, s->turned_away);
+    ft_prom_one(p, METRIC_PLANS_WITHDRAWN, s->withdrawn);
+    ft_prom_one(p, METRIC_PLAN_NOTICES_REFUSED, s->notices_refused);
 }
 
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *m)

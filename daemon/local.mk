@@ -21,6 +21,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/openapi.c daemon/api/openapi.h \
 	daemon/api/page.h \
 	daemon/api/paths.c daemon/api/paths.h \
+	daemon/api/plans.c daemon/api/plans.h \
 	daemon/api/qps.c daemon/api/qps.h \
 	daemon/api/ranks.c daemon/api/ranks.h \
 	daemon/api/sorted.c daemon/api/sorted.h \
@@ -65,6 +66,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/group/reader.c daemon/group/reader.h \
 	daemon/group/role.c daemon/group/role.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
+	daemon/plans/bearing.c daemon/plans/bearing.h \
+	daemon/plans/follower.c daemon/plans/follower.h \
 	daemon/oracle/oracle.c daemon/oracle/oracle.h \
 	daemon/service/oracles.c daemon/service/oracles.h \
 	daemon/spread/spread.c daemon/spread/spread.h \

@@ -10,6 +10,7 @@
 #include "daemon/hashes/hashes.h"
 #include "daemon/join/hints.h"
 #include "daemon/oracle/oracle.h"
+#include "daemon/plans/follower.h"
 #include "daemon/service/check.h"
 #include "daemon/settings.h"
 #include "daemon/spread/spread.h"
@@ -80,6 +81,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {.what = "names and exporters", .bytes = TABLES_BYTES},
         {.what = "orders of pages", .bytes = ORDERS_BYTES},
         {.what = "spreads", .bytes = FT_SPREAD_BYTES_MAX},
+        {.what = "plans", .bytes = FT_FOLLOWER_BYTES_MAX},
         {.what = "diagnoses", .bytes = FT_DIAGNOSER_BYTES_MAX},
         {.what = "oracles",
          .bytes = s->oracle_commands.count ? FT_ORACLE_BYTES_MAX + FT_HINTS_BYTES_MAX : 0},

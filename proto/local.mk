@@ -16,6 +16,7 @@ proto_libftproto_a_SOURCES = \
 	proto/packet_link.c \
 	proto/observed.c proto/observed.h \
 	proto/plan_name.c proto/plan_name.h \
+	proto/withdrawal.c proto/withdrawal.h \
 	proto/record.c proto/record.h \
 	proto/sflow.c proto/sflow.h \
 	proto/sflow_record.c proto/sflow_record.h

@@ -14,6 +14,7 @@
 
 #include "agent/plans/ask.h"
 #include "agent/plans/plan_file.h"
+#include "agent/plans/withdrawn.h"
 #include "agent/shim/protocol.h"
 #include "lib/base/log.h"
 #include "lib/base/writer.h"
@@ -63,6 +64,7 @@ struct ft_plans {
     struct ft_watch *listening, *tick;
     struct caller callers[CALLERS_MAX];
     struct kept kept[PLANS_MAX];
+    struct ft_withdrawn withdrawn;
     struct ft_plans_stats stats;
     struct ft_log_limit warnings, ports;
     struct ft_mono second;
@@ -91,12 +93,62 @@ static void forget(struct kept *k)
     *k = (struct kept){0};
 }
 
-/* What was withdrawn, or replaced by something else. */
-static void withdraw(struct kept *k)
+static bool may_report(struct ft_plans *plans)
 {
-    if (k->good)
+    struct ft_mono now = ft_mono_now();
+
+    if (ft_mono_since_ns(now, plans->second) >= NS_PER_S) {
+        plans->second = now;
+        plans->reports = 0;
+    }
+    if (plans->reports == REPORTS_MAX) {
+        plans->stats.unreported++;
+        return false;
+    }
+    plans->reports++;
+    return true;
+}
+
+static void report_end(struct ft_plans *plans, const struct ft_withdrawal *of,
+                       Fabrictrace__PlanOutcome outcome)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__PlanPort port = FABRICTRACE__PLAN_PORT__INIT;
+
+    if (!may_report(plans))
+        return;
+    port.has_time_ms = port.has_uid = port.has_outcome = port.has_plan_time_ms = true;
+    port.time_ms = (uint64_t)ft_wall_now().ms;
+    port.host = (char *)(uintptr_t)plans->config.host;
+    port.source = (char *)(uintptr_t)plans->config.source;
+    port.job = (char *)(uintptr_t)of->job;
+    port.uid = of->uid;
+    port.outcome = outcome;
+    port.plan_time_ms = of->plan_time_ms;
+    record.kind_case = FABRICTRACE__RECORD__KIND_PLAN_PORT;
+    record.plan_port = &port;
+    ft_uplink_record(plans->uplink, &record);
+}
+
+static struct ft_withdrawal name_of(const struct kept *k)
+{
+    struct ft_withdrawal name = {.uid = k->uid, .plan_time_ms = k->file.record->plan->time_ms};
+
+    memcpy(name.job, k->job, sizeof(name.job));
+    return name;
+}
+
+/* What its owner took back, or replaced by something else. */
+static void withdraw(struct ft_plans *plans, struct kept *k)
+{
+    struct ft_withdrawal name;
+
+    if (k->good) {
+        name = name_of(k);
+        report_end(plans, &name, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK);
         ft_log(FT_LOG_NOTICE, "plan of job '%s', user %u: withdrawn, %zu queue pairs", k->job,
                k->uid, k->file.count);
+    }
     forget(k);
 }
 
@@ -139,6 +191,27 @@ static void load(struct kept *k, int fd, uid_t uid, const char *job)
                k->file.count);
 }
 
+static bool is_withdrawn(const struct ft_plans *plans, const struct kept *k)
+{
+    const struct ft_withdrawal name = name_of(k);
+
+    return ft_withdrawn_has(&plans->withdrawn, &name);
+}
+
+/* Reads a file, which replaces what was read before; that is over if it was another plan. */
+static void replace(struct ft_plans *plans, struct kept *k, int fd, uid_t uid, const char *job)
+{
+    bool had = k->good && k->uid == uid && strcmp(k->job, job) == 0;
+    struct ft_withdrawal before = {.uid = 0};
+
+    if (had)
+        before = name_of(k);
+    forget(k);
+    load(k, fd, uid, job);
+    if (had && (!k->good || k->file.record->plan->time_ms != before.plan_time_ms))
+        report_end(plans, &before, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK);
+}
+
 /* The user's plan for that job as it lies in the folder now; NULL: there is none that is good. */
 static struct kept *plan_of(struct ft_plans *plans, uid_t uid, const char *job)
 {
@@ -154,7 +227,7 @@ static struct kept *plan_of(struct ft_plans *plans, uid_t uid, const char *job)
     fd = ft_plan_file_open(plans->config.folder, name, uid, &identity);
     if (fd < 0) {
         if (k->used && k->uid == uid && strcmp(k->job, job) == 0)
-            withdraw(k);
+            withdraw(plans, k);
         if (fd != -ENOENT && ft_log_limit_pass(&plans->warnings, ft_mono_now(), &held))
             ft_log(FT_LOG_WARNING, "plan of job '%s', user %u: not taken: %s", job, uid,
                    fd == -EPERM ? "others may write it, or it is not the user's" : strerror(-fd));
@@ -163,12 +236,11 @@ static struct kept *plan_of(struct ft_plans *plans, uid_t uid, const char *job)
     if (k->used && k->uid == uid && strcmp(k->job, job) == 0 && is_same(&k->identity, &identity)) {
         close(fd);
     } else {
-        forget(k);
-        load(k, fd, uid, job);
+        replace(plans, k, fd, uid, job);
         k->identity = identity;
     }
     k->asked = ft_mono_now();
-    return k->good ? k : NULL;
+    return k->good && !is_withdrawn(plans, k) ? k : NULL;
 }
 
 static void answer(struct caller *caller, const struct ft_plan_ask *ask, uint16_t sport)
@@ -217,22 +289,6 @@ static void count_outcome(struct ft_plans *plans, enum ft_shim_outcome outcome)
         plans->stats.rejected++;
 }
 
-static bool may_report(struct ft_plans *plans)
-{
-    struct ft_mono now = ft_mono_now();
-
-    if (ft_mono_since_ns(now, plans->second) >= NS_PER_S) {
-        plans->second = now;
-        plans->reports = 0;
-    }
-    if (plans->reports == REPORTS_MAX) {
-        plans->stats.unreported++;
-        return false;
-    }
-    plans->reports++;
-    return true;
-}
-
 static void report(struct caller *caller, const struct ft_plan_ask *ask, const struct kept *k,
                    const struct ft_plan_entry *entry)
 {
@@ -264,6 +320,7 @@ static void report(struct caller *caller, const struct ft_plan_ask *ask, const s
     port.n_hops = entry->move->n_hops;
     port.hops = entry->move->hops;
     port.plan_time_ms = k->file.record->plan->time_ms;
+    port.source = (char *)(uintptr_t)plans->config.source;
     record.kind_case = FABRICTRACE__RECORD__KIND_PLAN_PORT;
     record.plan_port = &port;
     ft_uplink_record(plans->uplink, &record);
@@ -386,7 +443,7 @@ static void look(struct ft_plans *plans, struct kept *k)
         return;
     fd = ft_plan_file_open(plans->config.folder, name, k->uid, &identity);
     if (fd < 0)
-        withdraw(k);
+        withdraw(plans, k);
     else
         close(fd);
 }
@@ -468,6 +525,27 @@ void ft_plans_free(struct ft_plans *plans)
     free(plans->socket);
     free(plans->folder);
     free(plans);
+}
+
+void ft_plans_notice(struct ft_plans *plans, const uint8_t *payload, size_t len)
+{
+    struct ft_withdrawal withdrawal;
+    uint64_t held;
+
+    if (ft_withdrawal_decode(payload, len, &withdrawal)) {
+        plans->stats.notices_refused++;
+        if (ft_log_limit_pass(&plans->warnings, ft_mono_now(), &held))
+            ft_log(FT_LOG_WARNING, "plan: a notice of the daemon is not one of this version");
+        return;
+    }
+    if (ft_withdrawn_add(&plans->withdrawn, &withdrawal)) {
+        plans->stats.withdrawn++;
+        if (ft_log_limit_pass(&plans->ports, ft_mono_now(), &held))
+            ft_log(FT_LOG_NOTICE,
+                   "plan of job '%s', user %u: withdrawn by the daemon: samples do not bear it out",
+                   withdrawal.job, withdrawal.uid);
+    }
+    report_end(plans, &withdrawal, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_WITHDRAWN);
 }
 
 const struct ft_plans_stats *ft_plans_stats(const struct ft_plans *plans)

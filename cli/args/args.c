@@ -114,6 +114,10 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     if (args->follow && args->has_at)
         return ft_args_complain(err, args->command,
                                 "--follow starts now: it cannot be combined with --at");
+    if (args->command == FT_COMMAND_WHATIF && args->has_at &&
+        (args->records || args->flows || args->chakra))
+        return ft_args_complain(err, args->command,
+                                "--at names a window of the daemon: files have none");
     if (args->loads && args->has_at)
         return ft_args_complain(err, args->command,
                                 "--loads does not ask the daemon: it cannot be combined with --at");

@@ -39,6 +39,8 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
                            "how flows, connections and jobs spread over equal-cost links"},
     [FT_COMMAND_RHYTHM] = {"rhythm", "",
                            "each job's period and share of exchange, by its flows alone"},
+    [FT_COMMAND_PLANS] = {"plans", "",
+                          "plans of source ports that jobs use, and whether samples confirm them"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
     [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] [--replay FILE] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},

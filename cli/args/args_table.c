@@ -96,7 +96,7 @@ static const struct {
      FOR(ANALYZE),
      "         then serve the page and the API with the result, until Ctrl-C"},
     {{"at", required_argument, NULL, OPT_AT},
-     FOR_PAST,
+     FOR_PAST | FOR(WHATIF),
      "TIME     in the window of that time: 10:41, '2026-11-20 10:41:20', -5m, @SECONDS; of paths "
      "with --flow"},
     {{"flows", required_argument, NULL, OPT_FLOWS},

@@ -94,6 +94,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_DIAGNOSE] = "diagnoses",
         [FT_COMMAND_SPREAD] = "spread",
         [FT_COMMAND_RHYTHM] = "rhythms",
+        [FT_COMMAND_PLANS] = "plans",
     };
     char flow[FT_TUPLE_TEXT_BYTES], separator = '?';
 

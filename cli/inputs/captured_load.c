@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -20,6 +22,7 @@
 #define REFRESH_MS   60000
 #define ERROR_BYTES  256
 #define TARGET_BYTES 640
+#define AT_BYTES     32
 
 /* The daemon's topology, by way of the file that it would be. */
 static int build_topology(const struct ft_value *root, struct ft_diag *diag,
@@ -79,14 +82,17 @@ static int add_records(struct ft_captured *c, const struct ft_value *records, co
 static int fetch_list(const struct ft_args *args, const char *command, const char *list,
                       struct ft_captured *c)
 {
-    char target[TARGET_BYTES], next[TARGET_BYTES / 2] = "";
+    char target[TARGET_BYTES], next[TARGET_BYTES / 2] = "", at[AT_BYTES] = "";
     int rc = 0;
+
+    if (args->has_at)
+        snprintf(at, sizeof(at), "&at_ms=%" PRIu64, args->at_ms);
 
     do {
         struct ft_answer *answer = NULL;
         const char *cursor;
 
-        snprintf(target, sizeof(target), "/api/v1/%s?limit=10000%s%s", list,
+        snprintf(target, sizeof(target), "/api/v1/%s?limit=10000%s%s%s", list, at,
                  *next ? "&cursor=" : "", next);
         rc = ft_fetch_target(args, target, &answer, stderr);
         if (rc)
@@ -101,11 +107,14 @@ static int fetch_list(const struct ft_args *args, const char *command, const cha
 
 static int load_daemon(const struct ft_args *args, const char *command, struct ft_captured *c)
 {
-    static const char *const lists[] = {"links", "paths", "imbalance", "collectives"};
+    static const char *const now[] = {"links", "paths", "imbalance", "collectives", NULL};
+    /* Of a past window elephants are kept, and no collectives. */
+    static const char *const then[] = {"links", "elephants", "imbalance", NULL};
+    const char *const *lists = args->has_at ? then : now;
     int rc = fetch_topology(args, command, c);
 
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && rc == 0; i++)
-        rc = fetch_list(args, command, lists[i], c);
+    for (; *lists && rc == 0; lists++)
+        rc = fetch_list(args, command, *lists, c);
     return rc;
 }
 

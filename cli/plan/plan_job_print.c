@@ -321,6 +321,7 @@ int ft_plan_job_print(const struct ft_plan_job *p, bool json)
     ft_screen_init(&screen, stdout);
     if (p->refused.count) {
         print_texts(&p->refused, &screen, "No plan: a source port does not determine the path.");
+        print_texts(&p->unknown, &screen, "Not known:");
         return 0;
     }
     if (p->result.moved)

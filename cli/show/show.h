@@ -24,6 +24,7 @@ int ft_show_diagnoses(const struct ft_screen *screen, const struct ft_value *roo
 int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_rhythm(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_spread(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_plans(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);

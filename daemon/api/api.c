@@ -16,6 +16,7 @@
 #include "daemon/api/metrics_text.h"
 #include "daemon/api/openapi.h"
 #include "daemon/api/paths.h"
+#include "daemon/api/plans.h"
 #include "daemon/api/qps.h"
 #include "daemon/api/ranks.h"
 #include "daemon/api/rhythms.h"
@@ -60,6 +61,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/flows", JSON, ft_api_paths},
         {"/api/v1/links", JSON, ft_api_links},
         {"/api/v1/imbalance", JSON, ft_api_imbalance},
+        {"/api/v1/elephants", JSON, ft_api_elephants},
         {"/api/v1/windows", JSON, ft_api_windows},
         {"/api/v1/history", JSON, ft_api_history},
         {"/api/v1/events", JSON, ft_api_events},
@@ -74,6 +76,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/diagnoses", JSON, ft_api_diagnoses},
         {"/api/v1/rhythms", JSON, ft_api_rhythms},
         {"/api/v1/spread", JSON, ft_api_spread},
+        {"/api/v1/plans", JSON, ft_api_plans},
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},

@@ -20,6 +20,7 @@
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
+#include "daemon/plans/follower.h"
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
 #include "daemon/spread/spread.h"
@@ -108,6 +109,24 @@ static void write_rhythms(struct ft_prom *p, const struct ft_rhythms *rhythms, u
     ft_prom_one(p, FT_METRIC_RHYTHMS_REFUSED, ft_rhythms_refused(rhythms));
 }
 
+static void write_plans(struct ft_prom *p, const struct ft_follower *f)
+{
+    const ProtobufCEnumDescriptor *stages = &fabrictrace__plan_stage__descriptor;
+    const struct ft_follower_stats s = ft_follower_stats(f);
+    char name[FT_JSON_ENUM_BYTES];
+
+    ft_prom_family(p, FT_METRIC_PLANS);
+    /* The daemon knows none that is planned alone. */
+    for (int stage = FABRICTRACE__PLAN_STAGE__PLAN_STAGE_APPLIED;
+         stage <= FABRICTRACE__PLAN_STAGE__PLAN_STAGE_WITHDRAWN; stage++) {
+        ft_json_enum_text(stages, stage, name);
+        ft_prom_u64(p, FT_PROM_LABELS(name), ft_follower_count(f, (Fabrictrace__PlanStage)stage));
+    }
+    ft_prom_one(p, FT_METRIC_PLAN_PORTS, s.ports);
+    ft_prom_one(p, FT_METRIC_PLAN_PORTS_REFUSED, s.refused);
+    ft_prom_one(p, FT_METRIC_PLAN_WITHDRAWALS, s.asked);
+}
+
 static void write_join(struct ft_prom *p, const struct ft_stages *stages)
 {
     const struct ft_join *join = stages->join;
@@ -124,6 +143,7 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     }
     if (stages->spread)
         ft_prom_one(p, FT_METRIC_SPREAD_REFUSED, ft_spread_refused(stages->spread));
+    write_plans(p, stages->follower);
     if (stages->diagnoser)
         write_diagnoses(p, stages->diagnoser);
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));

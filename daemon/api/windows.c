@@ -22,7 +22,7 @@
 
 /* What is asked of a window's records; NULL: anything. */
 struct filter {
-    char *switch_name, *port, *group, *scope, *name, *state;
+    char *switch_name, *port, *group, *scope, *name, *state, *job;
 };
 
 static void filter_free(struct filter *f)
@@ -33,6 +33,7 @@ static void filter_free(struct filter *f)
     free(f->scope);
     free(f->name);
     free(f->state);
+    free(f->job);
 }
 
 static char *copy(const struct ft_http_request *request, const char *name)
@@ -49,7 +50,8 @@ static void filter_read(struct filter *f, const struct ft_http_request *request)
                          .group = copy(request, "group"),
                          .scope = copy(request, "scope"),
                          .name = copy(request, "name"),
-                         .state = copy(request, "state")};
+                         .state = copy(request, "state"),
+                         .job = copy(request, "job")};
 }
 
 static bool is_value(const char *filter, const ProtobufCEnumDescriptor *type, int32_t value)
@@ -65,6 +67,8 @@ static bool matches(const struct filter *f, const Fabrictrace__Record *r)
     if (r->kind_case == FABRICTRACE__RECORD__KIND_LINK)
         return ft_filter_is(f->switch_name, r->link->switch_) &&
                ft_filter_is(f->port, r->link->port) && ft_filter_is(f->group, r->link->group);
+    if (r->kind_case == FABRICTRACE__RECORD__KIND_PATH)
+        return ft_filter_is(f->job, r->path->job);
     return is_value(f->scope, &fabrictrace__scope__descriptor, (int32_t)r->imbalance->scope) &&
            ft_filter_is(f->name, r->imbalance->name) &&
            is_value(f->state, &fabrictrace__verdict__descriptor, (int32_t)r->imbalance->verdict);
@@ -168,6 +172,13 @@ int ft_api_imbalance(void *arg, const struct ft_http_request *request, struct ft
                            &(int32_t){0}))
         return ft_api_refuse(body, 400, "state must be one of idle, even, uneven, fault");
     return send_window(arg, request, FT_ROW_IMBALANCE, names, body);
+}
+
+int ft_api_elephants(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    static const char *const names[] = {"job", "at_ms", NULL};
+
+    return send_window(arg, request, FT_ROW_PATH, names, body);
 }
 
 /* The windows between two moments, and what of each is asked. */

@@ -478,6 +478,13 @@ static bool own_queue_pairs(const struct question *q, const Fabrictrace__QueuePa
     return own;
 }
 
+/* What is of no queue pair has no flow. */
+static bool own_plan_port(const struct question *q, const Fabrictrace__PlanPort *port)
+{
+    return own_host(q, port->host) && (!port->source || own_source(q, port->source)) &&
+           (!port->flow || own_bytes(q, port->flow->has_src, &port->flow->src));
+}
+
 static bool agent_may(const struct question *q, const Fabrictrace__Record *record)
 {
     switch (record->kind_case) {
@@ -496,8 +503,7 @@ static bool agent_may(const struct question *q, const Fabrictrace__Record *recor
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         return own_host(q, record->progress->host);
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
-        return own_host(q, record->plan_port->host) && record->plan_port->flow &&
-               own_bytes(q, record->plan_port->flow->has_src, &record->plan_port->flow->src);
+        return own_plan_port(q, record->plan_port);
     default:
         return refuse(q, "an agent may not report records of this kind");
     }

@@ -10,6 +10,7 @@
 #include "daemon/health/congestion.h"
 #include "daemon/health/losses.h"
 #include "daemon/pipeline/pipeline_impl.h"
+#include "daemon/plans/follower.h"
 
 #define RANKS_MAX  65536
 #define KEPT_BYTES ((size_t)64 << 20)
@@ -114,6 +115,16 @@ static bool diagnose(struct ft_pipeline *p, int64_t now_ms)
     return p->stages.diagnoser && ft_diagnoser_step(p->stages.diagnoser, now_ms, &around);
 }
 
+static void follow_plans(struct ft_pipeline *p, int64_t now_ms)
+{
+    const struct ft_follower_surroundings around = {.join = p->stages.join,
+                                                    .events = p->stages.events,
+                                                    .emitter = &p->emitter,
+                                                    .fabric = ft_topology_fabric(p->topology)};
+
+    ft_follower_look(p->stages.follower, &around, now_ms);
+}
+
 static void begin_close(struct ft_pipeline *p, int64_t now_ms)
 {
     const char *fabric = ft_topology_fabric(p->topology);
@@ -132,6 +143,7 @@ static void begin_close(struct ft_pipeline *p, int64_t now_ms)
 
         ft_diagnoser_raise(p->stages.diagnoser, &around);
     }
+    follow_plans(p, now_ms);
     ft_window_begin(p->stages.window, now_ms);
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/health/losses.h"
 #include "daemon/pipeline/intake.h"
 #include "daemon/pipeline/pipeline_impl.h"
+#include "daemon/plans/follower.h"
 #include "proto/bounds.h"
 #include "proto/columns.h"
 #include "proto/record.h"
@@ -268,14 +269,15 @@ static enum ft_record_fate forward_plan_port(struct ft_pipeline *p,
                                              const Fabrictrace__Record *record)
 {
     const Fabrictrace__PlanPort *port = record->plan_port;
-    struct ft_tuple tuple;
+    int rc;
 
-    if (!port->job || !port->host || !port->has_time_ms || !port->flow ||
-        ft_flow_to_tuple(port->flow, &tuple) ||
-        !ft_message_within(&port->base, PROGRESS_TEXT_MAX, PLAN_HOPS_MAX))
+    if (!ft_message_within(&port->base, PROGRESS_TEXT_MAX, PLAN_HOPS_MAX))
+        return FT_RECORD_INVALID;
+    rc = ft_follower_take(p->stages.follower, port, p->now_ms);
+    if (rc == -EINVAL)
         return FT_RECORD_INVALID;
     p->emitter.record(p->emitter.arg, record);
-    return FT_RECORD_FORWARDED;
+    return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
 }
 
 static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,

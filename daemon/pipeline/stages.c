@@ -15,6 +15,7 @@
 #include "daemon/jobs/ranks.h"
 #include "daemon/join/counters.h"
 #include "daemon/pipeline/pipeline_impl.h"
+#include "daemon/plans/follower.h"
 #include "daemon/spread/spread.h"
 
 #define EXPORTERS_MAX  65536
@@ -114,8 +115,10 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     s->join = ft_join_new(&config->join, topology, &hooks->join);
     s->spread = ft_spread_new(config->join.seed);
     s->rhythms = ft_rhythms_new(config->join.seed);
-    if (!s->events || !s->join || !s->spread || !s->rhythms || !open_health(s, config) ||
-        !open_jobs(s, config) || !open_optional(s, config, topology, hooks))
+    s->follower = ft_follower_new(config->join.seed);
+    if (!s->events || !s->join || !s->spread || !s->rhythms || !s->follower ||
+        !open_health(s, config) || !open_jobs(s, config) ||
+        !open_optional(s, config, topology, hooks))
         return -ENOMEM;
     ft_join_set_ranks(s->join, s->ranks);
     s->window = ft_window_new(&config->window, s->join, s->events, emitter);
@@ -154,6 +157,7 @@ void ft_stages_close(struct ft_stages *s)
     ft_diagnoser_free(s->diagnoser);
     ft_spread_free(s->spread);
     ft_rhythms_free(s->rhythms);
+    ft_follower_free(s->follower);
 }
 
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,

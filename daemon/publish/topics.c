@@ -63,7 +63,7 @@ static const struct topic topics[] = {
      "when a plan is applied, confirmed or withdrawn, and when its counts change",
      "some 300 bytes of JSON", "few records; the last one of a job is how its plan stands."},
     {FABRICTRACE__RECORD__KIND_PLAN_PORT, 3, "delete", 90 * DAY_MS, "job/host",
-     "when a queue pair was given the port of a plan",
+     "when a queue pair was given the port of a plan, and when an agent gives no more of them",
      "some 400 bytes of JSON, and 90 for each hop",
      "who changed what and when: a series, of several queue pairs with one key."},
     {FABRICTRACE__RECORD__KIND_COMMUNICATOR, 3, "compact,delete", 7 * DAY_MS, "communicator/host",

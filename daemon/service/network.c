@@ -10,6 +10,8 @@
 #include "daemon/api/sources.h"
 #include "daemon/group/reader.h"
 #include "daemon/pipeline/identity.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/plans/follower.h"
 #include "daemon/service/check.h"
 #include "daemon/service/service.h"
 #include "lib/base/log.h"
@@ -19,6 +21,7 @@
 #include "lib/io/transport.h"
 
 #define ERROR_BYTES 512
+#define AGENT       "fabrictrace-agent"
 
 static int apply_payload(void *arg, void *known, const char *source, const char *program,
                          const uint8_t *payload, size_t len)
@@ -55,6 +58,19 @@ static void on_peer(void *arg, const char *source, const char *address, bool up,
         ft_log_about(FT_LOG_INFO, &subject, "peer '%s' at %s: connected", source, address);
     else
         ft_log_about(FT_LOG_NOTICE, &subject, "peer '%s' at %s: %s", source, address, reason);
+}
+
+/* One that is not connected now is asked again with the next window. */
+static void on_withdrawal(void *arg, const char *source, const struct ft_withdrawal *withdrawal)
+{
+    struct ft_daemon *d = arg;
+    struct ft_writer w;
+
+    ft_writer_init(&w, FT_WITHDRAWAL_BYTES);
+    ft_withdrawal_write(&w, withdrawal);
+    if (ft_writer_ok(&w))
+        ft_receiver_notify(d->view.receiver, AGENT, source, w.bytes, w.len);
+    ft_writer_free(&w);
 }
 
 /* What makes peers prove who they are; warns where nothing does. */
@@ -104,6 +120,7 @@ static int open_receiver(struct ft_daemon *d)
         ft_log(FT_LOG_ERROR, "listen '%s': %s", s->listen, error);
         return EX_UNAVAILABLE;
     }
+    ft_follower_on_withdrawal(d->view.stages->follower, on_withdrawal, d);
     return EX_OK;
 }
 

@@ -81,6 +81,11 @@ static enum ft_frame_status read_body(struct ft_reader *r, struct ft_frame *fram
         frame->payload_len = ft_reader_left(r);
         frame->payload = ft_read_bytes(r, frame->payload_len);
         break;
+    case FT_FRAME_NOTICE:
+        frame->payload_len = ft_reader_left(r);
+        frame->payload = ft_read_bytes(r, frame->payload_len);
+        good = frame->payload_len <= FT_TRANSPORT_NOTICE_MAX;
+        break;
     case FT_FRAME_ACK:
         frame->sequence = ft_read_be64(r);
         break;
@@ -213,6 +218,10 @@ void ft_frame_write(struct ft_writer *w, const struct ft_frame *frame)
     case FT_FRAME_ACK:
         write_head(w, FT_FRAME_ACK, 8);
         ft_write_be64(w, frame->sequence);
+        break;
+    case FT_FRAME_NOTICE:
+        write_head(w, FT_FRAME_NOTICE, frame->payload_len);
+        ft_write_bytes(w, frame->payload, frame->payload_len);
         break;
     case FT_FRAME_REFUSE:
         write_head(w, FT_FRAME_REFUSE, strlen(frame->reason));

@@ -27,6 +27,7 @@ enum ft_frame_type {
     FT_FRAME_ACK = 4,
     FT_FRAME_REFUSE = 5,
     FT_FRAME_RECORDS = 6,
+    FT_FRAME_NOTICE = 7,
 };
 
 /* Numbers of records; no sender gets to 2^53 of them. */
@@ -42,7 +43,7 @@ struct ft_frame {
     uint64_t boot_id;                /* HELLO */
     uint64_t sequence;               /* WELCOME, DATA, RECORDS, ACK */
     struct ft_frame_numbers numbers; /* RECORDS */
-    const uint8_t *payload;          /* DATA, RECORDS; borrowed */
+    const uint8_t *payload;          /* DATA, RECORDS, NOTICE; borrowed */
     size_t payload_len;
     /* HELLO: printable ASCII without blanks, never empty; terminated. */
     char program[FT_PROGRAM_BYTES_MAX + 1];

@@ -96,15 +96,35 @@ static void forget_oldest_source(struct ft_receiver *receiver)
     ft_table_remove(receiver->sources, oldest);
 }
 
+static bool make_key(struct ft_receiver_source_key *key, const char *program, const char *id)
+{
+    size_t program_len = strlen(program), id_len = strlen(id);
+
+    *key = (struct ft_receiver_source_key){{0}, {0}};
+    if (program_len > sizeof(key->program) || id_len > sizeof(key->id))
+        return false;
+    memcpy(key->program, program, program_len);
+    memcpy(key->id, id, id_len);
+    return true;
+}
+
+struct ft_receiver_source *ft_receiver_source(const struct ft_receiver *receiver,
+                                              const char *program, const char *source_id)
+{
+    struct ft_receiver_source_key key;
+
+    return make_key(&key, program, source_id) ? ft_table_find(receiver->sources, &key) : NULL;
+}
+
 struct ft_receiver_source *ft_receiver_find_source(struct ft_receiver *receiver,
                                                    const struct ft_frame *hello, bool *fresh)
 {
-    struct ft_receiver_source_key key = {{0}, {0}};
+    struct ft_receiver_source_key key;
     struct ft_receiver_source *source;
 
     *fresh = false;
-    memcpy(key.program, hello->program, strlen(hello->program));
-    memcpy(key.id, hello->source_id, strlen(hello->source_id));
+    if (!make_key(&key, hello->program, hello->source_id))
+        return NULL;
     source = ft_table_find(receiver->sources, &key);
     if (!source) {
         if (ft_table_count(receiver->sources) >= receiver->config.sources_max)

@@ -254,6 +254,12 @@ static int handle_frame(void *arg, const struct ft_frame *frame)
         snprintf(reason, sizeof(reason), "refused: %.200s", frame->reason);
         drop_connection(sender, reason);
         return -ECONNREFUSED;
+    case FT_FRAME_NOTICE:
+        if (!sender->welcomed)
+            break;
+        if (sender->config.on_notice)
+            sender->config.on_notice(sender->config.notice_arg, frame->payload, frame->payload_len);
+        return 0;
     case FT_FRAME_HELLO:
     case FT_FRAME_DATA:
     case FT_FRAME_RECORDS:

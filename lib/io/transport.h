@@ -14,6 +14,8 @@
  *   RECORDS sequence (8), last (8), count (4), newest (8), payload (the rest)
  *   ACK     sequence (8): this and all below are applied
  *   REFUSE  reason text
+ *   NOTICE  payload (the rest): from the receiver, neither numbered nor acknowledged; only to a
+ *           sender that is known to take them, for an older one closes the connection at it
  * A sender numbers its records as they are queued: count of them are in the payload, the last one
  * has the number last, and newest is that of the newest by then. So the receiver knows how many
  * never came when the sender begins anew. Version 1 has no such numbers; a receiver takes both.
@@ -27,11 +29,12 @@
 
 #include "lib/io/loop.h"
 
-#define FT_TRANSPORT_VERSION   2
-#define FT_TRANSPORT_OLDEST    1 /* that a receiver takes */
-#define FT_TRANSPORT_FRAME_MAX (4u << 20)
-#define FT_SOURCE_ID_BYTES_MAX 128 /* printable ASCII without blanks */
-#define FT_PROGRAM_BYTES_MAX   64  /* likewise */
+#define FT_TRANSPORT_VERSION    2
+#define FT_TRANSPORT_OLDEST     1 /* that a receiver takes */
+#define FT_TRANSPORT_FRAME_MAX  (4u << 20)
+#define FT_TRANSPORT_NOTICE_MAX 255
+#define FT_SOURCE_ID_BYTES_MAX  128 /* printable ASCII without blanks */
+#define FT_PROGRAM_BYTES_MAX    64  /* likewise */
 
 /* Paths of PEM files; all NULL: plain TCP. */
 struct ft_tls_files {
@@ -81,6 +84,9 @@ struct ft_sender_config {
      * endpoint: once for each, so the log limits it. Must not free the sender. May be NULL. */
     void (*on_state)(void *arg, bool up, const char *text);
     void *arg;
+    /* A NOTICE of the receiver, borrowed for the call. Must not free the sender. May be NULL. */
+    void (*on_notice)(void *arg, const uint8_t *payload, size_t len);
+    void *notice_arg;
 };
 
 /* sent = acked + dropped + queued, in payloads and in the records the caller says they hold. */
@@ -177,6 +183,11 @@ void ft_receiver_free(struct ft_receiver *receiver);
 /* Ends a payload that is begun, before the program stops: half of one would come twice. */
 void ft_receiver_finish(struct ft_receiver *receiver);
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats);
+
+/* Sends a NOTICE of at most FT_TRANSPORT_NOTICE_MAX bytes. -ENOTCONN, or -EAGAIN where the sender
+ * has not read what it was sent before: it may come or not, so whoever needs it repeats it. */
+int ft_receiver_notify(struct ft_receiver *receiver, const char *program, const char *source_id,
+                       const void *payload, size_t len);
 
 /* As ft_sender_set_tls(). With a list of revoked certificates those that stand are judged by it as
  * well, and closed with the reason where they would no longer be accepted. */

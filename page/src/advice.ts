@@ -98,6 +98,11 @@ const MEANINGS: Record<string, Meaning> = {
         cause: 'A switch sends flows a longer way than there is.',
         advice: 'Look at its routes for that destination: a missing route or a stale metric.',
     },
+    plan_withdrawn: {
+        name: 'Plan withdrawn',
+        cause: 'Samples show a queue pair with the port of a plan on another path, or on no certain one.',
+        advice: 'Make a new plan: routing or a hash has changed since this one.',
+    },
     sampling_rate: {
         name: 'Sampling rate',
         cause: 'What a switch’s samples add up to is not what its counters say.',

@@ -275,6 +275,20 @@ export interface Diagnosis {
     links?: { switch?: string; port?: string; errors?: number; discards?: number; suspect?: boolean }[];
 }
 
+export interface Plan {
+    schema: string;
+    time_ms?: number;
+    job?: string;
+    uid?: number;
+    stage?: string;
+    end?: string;
+    ports_given?: number;
+    ports_confirmed?: number;
+    ports_missed?: number;
+    ports_refused?: number;
+    since_ms?: number;
+}
+
 export interface QueuePair {
     host?: string;
     device?: string;

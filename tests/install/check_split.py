@@ -52,7 +52,7 @@ def rpm():
     macros = {"_sbindir": "/usr/sbin", "_bindir": "/usr/bin", "_libdir": LIBDIR, "_datadir": "/usr/share",
               "_mandir": "/usr/share/man", "_prefix": "/usr", "_docdir": "/usr/share/doc", "_unitdir": UNITS.rstrip("/"),
               "_sysconfdir": "/etc", "name": "fabrictrace", "_sysusersdir": "/usr/lib/sysusers.d", "_tmpfilesdir": "/usr/lib/tmpfiles.d",
-              "buildroot": ""}
+              "_libexecdir": "/usr/libexec", "buildroot": ""}
 
     def expanded(text):
         return re.sub(r"%\{(\w+)\}", lambda m: macros[m[1]], text)

@@ -108,6 +108,10 @@ async function diagnosis(context, url) {
     const text = await card.first().textContent();
     check('a job shows its diagnosis with the wait chain', await card.count() === 1 && text.includes('comm hang') && text.includes('rank 3 waits for rank 2 waits for rank 1'), text);
     check('with evidence for and against it', text.includes('its transfer to rank 2 stands') && text.includes('no counters of its host') && text.includes('411 errors'), text);
+    const plans = page.getByRole('region', { name: 'Plans of source ports', exact: true }).first().locator('tbody tr');
+    await plans.first().waitFor();
+    const stages = await plans.allTextContents();
+    check('and its plans, the newest first, with stage and counts', stages.length === 2 && /confirmed.*64.*64.*0.*0/.test(stages[0]) && /withdrawn: samples show a port on another path.*62.*58.*1.*2/.test(stages[1]), stages.join(' | '));
     await card.getByRole('link', { name: 'leaf1 Ethernet49', exact: true }).click();
     await page.waitForFunction(() => document.querySelector('main h1')?.textContent === 'Link leaf1 Ethernet49');
     check('and leads to the link under it', true);
@@ -115,6 +119,7 @@ async function diagnosis(context, url) {
     await settled(page);
     await page.getByText('No rank of it hangs or is slow.').waitFor();
     check('a job without one says so', true);
+    check('and has no plans', await page.getByRole('region', { name: 'Plans of source ports', exact: true }).count() === 0);
     silent(page, 'diagnosis');
     await page.close();
 }

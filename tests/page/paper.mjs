@@ -350,6 +350,11 @@ export class Paper {
                 waiting: 3, ranks_waiting: [0, 3, 2], wait_chain: [3, 2, 1], evidence_for: ['its transfer to rank 2 stands'], evidence_against: ['no counters of its host'], confidence: 0.9, advice: 'Look at the links between them.',
                 links: [{ switch: 'leaf1', port: 'Ethernet49', peer: 'spine1', peer_port: 'Ethernet1', errors: 411, discards: 0, suspect: true }],
             }] : []);
+        case 'plans':
+            return list(query.get('job') === '88' ? [
+                { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 9).window_end_ms, job: '88', uid: 1000, stage: 'withdrawn', end: 'contradicted', ports_given: 62, ports_confirmed: 58, ports_missed: 1, ports_refused: 2, hosts: 8, hosts_ended: 8, since_ms: this.span(this.number - 3).window_end_ms },
+                { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 2).window_end_ms, job: '88', uid: 1000, stage: 'confirmed', ports_given: 64, ports_confirmed: 64, ports_missed: 0, ports_refused: 0, hosts: 8, hosts_ended: 0, since_ms: this.span(this.number - 1).window_end_ms },
+            ] : []);
         case 'matrix':
             return list(this.matrix());
         case 'qps':

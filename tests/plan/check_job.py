@@ -220,5 +220,41 @@ class Refused(unittest.TestCase):
         self.assertIn("too few flows were seen", self.refused(job, lines))
 
 
+class Stale(unittest.TestCase):
+    """What the daemon knows is not so any more, or the job has ended: it is said, and nothing is
+    applied."""
+
+    CABLE = "  - {a: leaf1, a_port: Ethernet51, b: spine1, b_port: Ethernet1}\n"
+
+    def refused(self, lines, cables=None):
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as plans:
+            daemon = hashed.Daemon(pathlib.Path(folder), lines, cables)
+            try:
+                done = daemon.ask("plan", hashed.JOB, "--apply", plans)
+            finally:
+                daemon.stop()
+            self.assertEqual(list(pathlib.Path(plans).iterdir()), [])
+        self.assertEqual(done.returncode, 65, done.stdout)
+        return done.stdout + done.stderr
+
+    def test_topology(self):
+        job, now = hashed.permutation(3), hashed.topology()
+        lines = list(hashed.records(job))
+        island = "".join(x for x in now.splitlines(True) if "a: leaf2," not in x)
+        for cables, said in ((now.replace(self.CABLE, ""), "flows have no known path"),
+                             (island, "flows have no known path"),
+                             (now.replace("[10.0.1.1]", "[10.0.9.1]"),
+                              "flows are of hosts outside the topology")):
+            self.assertNotEqual(cables, now)
+            text = self.refused(lines, cables)
+            self.assertIn("No plan:", text)
+            self.assertIn(said, text)
+
+    def test_ended(self):
+        """Its flows were there, with queue pairs and rates, and are not any more."""
+        self.assertIn("no flow of the last window counts",
+                      self.refused(hashed.records(hashed.permutation(3), begin=0, end=12)))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -5,6 +5,7 @@ what it has to and no more. Runs in the build folder."""
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -153,12 +154,12 @@ class Plan(unittest.TestCase):
 
     def test_a_full_fabric_moves_few(self):
         """Where every link is taken, others make room: the leaf of the failed link alone shares."""
-        moved = []
+        moved, anew = [], []
         for seed in range(6):
             fabric = paper.two_tiers(8, 8, 8)
             flows = paper.permutation(fabric, paper.seeded(seed))
-            previous = self.write("before.json", "\n".join(map(json.dumps,
-                                                               self.plan(fabric, flows))))
+            before = self.plan(fabric, flows)
+            previous = self.write("before.json", "\n".join(map(json.dumps, before)))
             after = self.plan(fabric, flows, "--previous", previous, "--failed", "leaf3/up2-0")
             lost = {("leaf3", "up2-0"), ("spine2", "down3-0")}
             loads = paper.judge(fabric, flows, after, down=lost)
@@ -166,8 +167,14 @@ class Plan(unittest.TestCase):
                 if len(rates) > 1:
                     self.assertIn("leaf3", (switch, fabric.links[switch, port][0]), seed)
             moved.append(sum(r["moved"] for r in after))
+            # Without the previous plan nothing holds flows where they are but their order.
+            other = random.Random(seed).sample(range(len(flows)), len(flows))
+            fresh = self.plan(fabric, [flows[i] for i in other], "--failed", "leaf3/up2-0")
+            anew.append(sum(before[i]["hops"] != r["hops"] for i, r in zip(other, fresh)))
+        print(f"of 64 flows moved {sorted(moved)}, planned anew {sorted(anew)}")
         self.assertGreaterEqual(min(moved), 2)
         self.assertLessEqual(max(moved), 12)
+        self.assertTrue(all(few < many for few, many in zip(moved, anew)), (moved, anew))
 
     def test_a_previous_plan_stays_as_it_is(self):
         fabric = paper.two_tiers(8, 8, 8)

@@ -115,25 +115,25 @@ def rates(flows, function=crc):
             for flow in flows}
 
 
-def records(job, seed=1, function=crc):
+def records(job, seed=1, function=crc, begin=SECONDS - 12, end=SECONDS):
     share = rates(job, function)
     flows = churn(seed)
     for second in range(SECONDS):
         for flow, since in flows:
             if since <= second < since + 5:
                 yield from observations(flow, second, SPEED / 5000, function)
-        if second >= SECONDS - 12:
+        if begin <= second < end:
             for number, flow in enumerate(job):
                 yield report(flow, second, share[flow], number, JOB)
                 yield from observations(flow, second, share[flow], function)
 
 
 class Daemon:
-    """A daemon that has read the records, and answers."""
+    """A daemon that has read the records, and answers; cables: what its topology file says."""
 
-    def __init__(self, folder, lines):
+    def __init__(self, folder, lines, cables=None):
         self.http = free_port()
-        (folder / "t.yaml").write_text(topology())
+        (folder / "t.yaml").write_text(cables or topology())
         (folder / "r.ndjson").write_text("".join(json.dumps(r) + "\n" for r in lines))
         self.log = open(folder / "log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(

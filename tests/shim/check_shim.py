@@ -45,17 +45,19 @@ def plan(**more):
 
 
 class Agent:
-    def __init__(self, folder):
+    def __init__(self, folder, daemon=()):
+        """daemon: options that say where it is; without them records go to a file."""
         self.folder = folder
         self.socket, self.plans = folder / "plan.sock", folder / "plans"
         self.records, self.log = folder / "records.ndjson", folder / "agent.log"
+        self.output = daemon or ["--output", self.records]
         self.plans.mkdir(exist_ok=True)
         self.start()
 
     def start(self):
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [AGENT, "--config", "/dev/null", "--output", self.records, "--set", f"host={HOST}",
+                [AGENT, "--config", "/dev/null", *self.output, "--set", f"host={HOST}",
                  "--set", "http=off",
                  "--set", f"plan.socket={self.socket}", "--set", f"plan.folder={self.plans}"],
                 stdout=log, stderr=log)

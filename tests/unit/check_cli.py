@@ -42,6 +42,8 @@ SHOWN = {
     "spread-none": ["spread"],
     "rhythm": ["rhythm"],
     "rhythm-none": ["rhythm"],
+    "plans": ["plans"],
+    "plans-none": ["plans"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-paired": ["explain", FLOW],

@@ -109,7 +109,8 @@ START_TEST(a_resolved_flow_has_all_hops)
     ck_assert_uint_eq(path.hops, 3);
     ck_assert(says("{\"switch\":\"leaf0\",\"in\":\"host0\",\"out\":\"up1\",\"samples\":400,"
                    "\"share\":1"));
-    ck_assert(says("{\"switch\":\"spine1\",\"in\":\"down0\",\"out\":\"down1\",\"samples\":0}"));
+    ck_assert(says("{\"switch\":\"spine1\",\"in\":\"down0\",\"out\":\"down1\",\"samples\":0,"
+                   "\"evidence\":\"neighbour\"}"));
     ck_assert(says("\"src_host\":\"h0-0\",\"dst_host\":\"h1-0\""));
     ck_assert(says("\"role\":\"data\""));
     ck_assert(says("\"sport\":50000,\"dport\":4791"));

@@ -109,6 +109,49 @@ START_TEST(several_agents_of_one_certificate_are_one_host)
 }
 END_TEST
 
+/* What an agent says of a plan's port: whose host, from which address, and who is to get notices.
+ */
+static bool says_of_plan(const struct ft_identity *id, const char *host, const char *source,
+                         uint8_t last)
+{
+    uint8_t src[] = {10, 0, 0, last};
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__PlanPort port = FABRICTRACE__PLAN_PORT__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+
+    flow.has_src = true;
+    flow.src = (ProtobufCBinaryData){sizeof(src), src};
+    port.host = (char *)(uintptr_t)host;
+    port.source = (char *)(uintptr_t)source;
+    port.flow = last ? &flow : NULL;
+    record.kind_case = FABRICTRACE__RECORD__KIND_PLAN_PORT;
+    record.plan_port = &port;
+    return ft_identity_allows(ids, id, &record, NULL, 1000, reason);
+}
+
+START_TEST(ports_of_plans_are_of_the_own_host)
+{
+    struct ft_identity *a, *b;
+
+    start(10);
+    a = agent("a", "URI:fabrictrace://agent/a");
+    b = agent("b", "URI:fabrictrace://agent/b");
+    ck_assert(says_of_plan(a, "a", "a", 1));
+    ck_assert(says_of_plan(a, "a", NULL, 1));
+    /* That a plan has ended is of no address. */
+    ck_assert(says_of_plan(a, "a", "a", 0));
+    ck_assert(!says_of_plan(b, "a", "b", 0));
+    ck_assert_str_eq(reason, "it names host 'a'");
+    ck_assert(!says_of_plan(b, "b", "a", 0));
+    ck_assert_str_eq(reason, "it names source 'a'");
+    ck_assert(!says_of_plan(b, "b", "b", 1));
+    ck_assert_str_eq(reason, "10.0.0.1 is an address of host 'a'");
+    ft_identity_free(a);
+    ft_identity_free(b);
+    ft_identities_free(ids);
+}
+END_TEST
+
 START_TEST(texts_of_the_configuration)
 {
     static const char *const good[] = {"p=192.0.2.0/24", "p=::/0", "p=192.0.2.1,fd00::/8"};
@@ -130,4 +173,4 @@ END_TEST
 
 FT_UNIT_MAIN("identity", an_address_is_free_when_its_host_is_silent,
              a_full_table_takes_none_but_forgets, several_agents_of_one_certificate_are_one_host,
-             texts_of_the_configuration)
+             ports_of_plans_are_of_the_own_host, texts_of_the_configuration)

@@ -365,8 +365,68 @@ START_TEST(flush_waits_for_the_last)
 }
 END_TEST
 
+static uint8_t noticed[FT_TRANSPORT_NOTICE_MAX];
+static size_t notices, noticed_len;
+
+static void on_notice(void *arg, const uint8_t *payload, size_t len)
+{
+    ck_assert_str_eq(arg, "host0");
+    memcpy(noticed, payload, len);
+    noticed_len = len;
+    notices++;
+}
+
+static bool has_noticed(void)
+{
+    return notices == wanted;
+}
+
+/* To the sender that is named, whole; records go on. */
+START_TEST(notices_reach_the_sender)
+{
+    struct ft_sender_config config;
+    uint8_t bytes[FT_TRANSPORT_NOTICE_MAX];
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i * 7);
+    rig_start();
+    config = rig_sender_config(0);
+    config.on_notice = on_notice;
+    config.notice_arg = (char *)"host0";
+    rig_sender(0, &config);
+    rig_run(connected, "connection");
+    ck_assert_int_eq(ft_receiver_notify(rig.receiver, config.program, "host1", bytes, 9),
+                     -ENOTCONN);
+    ck_assert_int_eq(ft_receiver_notify(rig.receiver, "other", config.source_id, bytes, 9),
+                     -ENOTCONN);
+    for (wanted = 1; wanted <= 20; wanted++) {
+        size_t len = wanted == 20 ? sizeof(bytes) : wanted;
+
+        rig_send(0, wanted, 100);
+        while (ft_receiver_notify(rig.receiver, config.program, config.source_id, bytes, len))
+            rig_run_for(RIG_MS);
+        rig_run(has_noticed, "a notice");
+        ck_assert_uint_eq(noticed_len, len);
+        ck_assert_mem_eq(noticed, bytes, len);
+    }
+    rig_run(all_acked, "all acknowledged");
+    expect_in_order(1, 20);
+    /* Who wants none goes on as well. */
+    config = rig_sender_config(1);
+    rig_sender(1, &config);
+    while (ft_receiver_notify(rig.receiver, config.program, config.source_id, bytes, 9))
+        rig_run_for(RIG_MS);
+    rig_send(1, 77, 100);
+    wanted = 21;
+    rig_run(seen_wanted, "its record");
+    ck_assert_uint_eq(sender_stats(1).connects, 1);
+    rig_stop();
+}
+END_TEST
+
 FT_UNIT_MAIN("transport", delivers_once_and_in_order, receiver_restarted_in_the_middle,
              sender_cut_off_sends_again_without_doubles, second_connection_replaces_the_first,
              programs_of_one_host_are_two_sources, silent_receivers_are_given_up,
              bad_bytes_cost_only_their_connection, stalled_peers_are_dropped,
-             texts_name_the_endpoint, connects_by_name, flush_waits_for_the_last)
+             texts_name_the_endpoint, connects_by_name, flush_waits_for_the_last,
+             notices_reach_the_sender)

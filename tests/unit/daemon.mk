@@ -317,6 +317,13 @@ tests_unit_check_survey_samples_SOURCES = tests/unit/check_survey_samples.c test
 tests_unit_check_survey_samples_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_survey_samples_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_follower
+TESTS += tests/unit/check_follower
+tests_unit_check_follower_SOURCES = tests/unit/check_follower.c tests/unit/join_rig.h tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_follower_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_follower_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_detours
 TESTS += tests/unit/check_detours
 tests_unit_check_detours_SOURCES = tests/unit/check_detours.c tests/unit/join_rig.h tests/unit/leafspine.h \

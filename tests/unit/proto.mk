@@ -2,7 +2,7 @@
 proto_tests = tests/unit/check_json tests/unit/check_loss tests/unit/check_packet tests/unit/check_tunnels \
 	tests/unit/check_record tests/unit/check_sflow tests/unit/check_sflow_usual \
 	tests/unit/check_sflow_counters tests/unit/check_bounds tests/unit/check_columns \
-	tests/unit/check_message
+	tests/unit/check_message tests/unit/check_withdrawal
 check_PROGRAMS += $(proto_tests)
 TESTS += $(proto_tests)
 proto_test_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JANSSON_LIBS) \
@@ -11,6 +11,10 @@ proto_test_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JA
 tests_unit_check_message_SOURCES = tests/unit/check_message.c tests/unit/unit.h
 tests_unit_check_message_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_message_LDADD = $(proto_test_libs)
+
+tests_unit_check_withdrawal_SOURCES = tests/unit/check_withdrawal.c tests/unit/unit.h
+tests_unit_check_withdrawal_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_withdrawal_LDADD = $(proto_test_libs)
 
 tests_unit_check_bounds_SOURCES = tests/unit/check_bounds.c tests/unit/unit.h
 tests_unit_check_bounds_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -10,6 +10,7 @@ import { A, Empty, Facts, HostLink, JobLink, PortLink, Section, Table } from '..
 import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
+import { PlansOf } from './plans.tsx';
 
 interface Job {
     name: string;
@@ -190,6 +191,7 @@ export function JobView(): JSX.Element {
                 ['Collisions', mine.length === 0 ? 'none of its flows collides' : `${plural(mine.length, 'link')} where its elephants collide: at most ${ratio(cost)} times as long as on even groups`],
             ]} />
             {real ? <DiagnosesOf job={real} /> : null}
+            {real ? <PlansOf job={real} /> : null}
             {real ? <EventsOf test={(e) => (e.evidence?.victims ?? []).some((v) => v.job === real)} none="None of its flows collides." /> : null}
             {comms.length > 0
                 ? <Section title="Who sends to whom">

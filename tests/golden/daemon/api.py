@@ -90,10 +90,11 @@ def test_answers(api):
             "topology", "flows", "paths", "paths?sort=flow", "paths?switch=spine1", "links",
             f"links?switch={link['switch']}&port={link['port']}", f"links?at_ms={at}",
             "links?group=leaf1/up", "imbalance", "imbalance?scope=fabric", f"imbalance?at_ms={at}",
-            "windows", f"windows?from_ms={at}", f"history?kind=link&key={key}",
+            "elephants", f"elephants?at_ms={at}", "windows", f"windows?from_ms={at}", f"history?kind=link&key={key}",
             "history?kind=imbalance&key=group/leaf1/up", "events", "events?kind=loss",
             "events?from_ms=0", f"events?at_ms={at}", "collisions", "collectives", "ranks",
-            "matrix", "hosts", "qps", "hashes", "diagnoses", "rhythms", "spread", "loss", "doctor", f"explain?link={key}",
+            "matrix", "hosts", "qps", "hashes", "diagnoses", "rhythms", "spread", "plans", "loss", "doctor",
+            f"explain?link={key}",
             "explain?group=leaf1/up", "explain?job=none",
             "explain?flow=" + urllib.parse.quote(text.format(**flow))):
         api.get(f"/api/v1/{target}")

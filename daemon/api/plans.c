@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/api/plans.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/api/list.h"
+#include "daemon/pipeline/pipeline.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/plans/follower.h"
+#include "lib/io/http.h"
+
+struct plans_list {
+    struct ft_list list;
+    uint32_t index;
+    char *job; /* that is asked for; NULL: all */
+};
+
+static void free_list(struct ft_list *list)
+{
+    struct plans_list *p = (struct plans_list *)list;
+
+    free(p->job);
+    free(p);
+}
+
+static void emit(void *arg, const Fabrictrace__Record *record)
+{
+    struct plans_list *p = arg;
+
+    if (!p->job || strcmp(p->job, record->plan->job) == 0)
+        ft_list_record(&p->list, record);
+}
+
+/* They are few. */
+static int step(struct ft_list *list)
+{
+    struct plans_list *p = (struct plans_list *)list;
+    const struct ft_pipeline *pipeline = list->view->pipeline;
+    const struct ft_stages *stages = ft_pipeline_stages(pipeline);
+    const struct ft_emitter emitter = {emit, p};
+
+    return ft_follower_next(stages->follower, &p->index,
+                            ft_topology_fabric(ft_join_topology(stages->join)), &emitter);
+}
+
+int ft_api_plans(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    static const char *const names[] = {"job", NULL};
+    const char *job = ft_http_query(request, "job");
+    struct plans_list *p;
+    struct ft_page page;
+    int rc = ft_page_read(request, names, UINT64_MAX, &page, body);
+
+    if (rc)
+        return rc;
+    p = calloc(1, sizeof(*p));
+    if (!p)
+        return ft_api_refuse(body, 503, "no memory");
+    ft_list_init(&p->list, arg, &page);
+    p->list.step = step;
+    p->list.free = free_list;
+    p->job = job ? strdup(job) : NULL;
+    return ft_list_send(&p->list, request, sizeof(*p), body);
+}
