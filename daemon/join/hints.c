@@ -130,8 +130,3 @@ void ft_hints_clear(struct ft_hints *h)
 {
     ft_table_clear(h->flows);
 }
-
-size_t ft_hints_count(const struct ft_hints *h)
-{
-    return ft_table_count(h->flows);
-}

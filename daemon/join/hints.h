@@ -53,6 +53,5 @@ struct ft_said_of_flow *ft_hints_of(struct ft_hints *h, const struct ft_tuple *t
 size_t ft_hints_list(const struct ft_said_of_flow *said, struct ft_hint list[FT_HINTS_FLOW]);
 
 void ft_hints_clear(struct ft_hints *h);
-size_t ft_hints_count(const struct ft_hints *h);
 
 #endif

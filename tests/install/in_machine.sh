@@ -158,7 +158,7 @@ hanging_comes_back()
     kill -STOP "$before" && await another_pid fabrictraced "$before" && await logged fabrictraced atchdog
 }
 
-explained() { journalctl -q -x -u fabrictraced | grep -q 'Documentation: man:fabrictraced'; }
+explained() { journalctl -q -x -u fabrictraced | grep -q 'Documentation: man:fabrictrace'; }
 no_errors()
 {
     local said
