@@ -244,6 +244,19 @@ static bool is_of_later(const struct ft_window *w, const struct ft_flow *flow,
                               w->number & 1);
 }
 
+/* For the history: of one that moved after the window the path in it is not known any more. */
+static void keep_elephant(const struct ft_window *w, const struct ft_flow *flow)
+{
+    struct ft_flow then = *flow;
+
+    if (is_of_later(w, flow, &w->span)) {
+        then.state = FT_PATH_UNRESOLVED;
+        then.reason = FT_REASON_CHANGING;
+        then.path.hop_count = 0;
+    }
+    ft_emit_path(&w->config.keep, w->join, &then, &w->span);
+}
+
 static void close_flow(struct ft_window *w, uint32_t index)
 {
     struct ft_flow *flow = ft_join_at(w->join, index);
@@ -257,7 +270,7 @@ static void close_flow(struct ft_window *w, uint32_t index)
 
         ft_loads_add(&w->loads, &w->config.loads, w->join, flow, index);
         if (w->config.keep.record && w->loads.elephant_count > elephants)
-            ft_emit_path(&w->config.keep, w->join, flow, &w->span);
+            keep_elephant(w, flow);
         if (w->pairs)
             ft_pair_links_flow(w->pairs, w->join, flow);
         ft_underused_flow(w->underused, w->join, flow, &w->span);

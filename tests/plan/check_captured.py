@@ -314,8 +314,7 @@ class Captured(unittest.TestCase):
         self.assertLess(found["observed"]["error"]["loads"]["worst"], 0.01)
 
     def test_past_window(self):
-        """A collision that is over, in a window that it was in; of an elephant its path is kept as
-        the close of the window saw it, a grace later."""
+        """A collision that is over, in a window that it was in."""
         ask = self.daemon([(1, 3, 50000, lambda _: 1),
                            (2, 4, 50001, lambda second: 1 if second < 10 else 2)])
         then, now = ask("--at", f"@{START_MS // 1000 + 2}"), ask()

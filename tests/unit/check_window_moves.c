@@ -57,6 +57,31 @@ START_TEST(a_move_after_the_window_does_not_reach_back)
 }
 END_TEST
 
+/* A flow moves after the window, before that closes: the history has no path of it there, and the
+ * new one in the next window. */
+START_TEST(the_history_has_no_path_of_a_later_window)
+{
+    const int64_t moved = START_MS + WINDOW_MS + 200;
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < START_MS + 2 * WINDOW_MS; ms += 100) {
+        run_until(ms);
+        observe(1, 0, ms < moved ? 1 : 3, 4000000, 10, ms, FABRICTRACE__FATE__FATE_FORWARDED);
+    }
+    close_window(START_MS + WINDOW_MS);
+    line = line_of(&kept, "\"window_start_ms\":1000000,", "fabrictrace.path.v1");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"state\":\"unresolved\""));
+    ck_assert_ptr_null(strstr(line, "\"switch\""));
+    line = line_of(&kept, "\"window_start_ms\":1010000,", "fabrictrace.path.v1");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"state\":\"resolved\""));
+    ck_assert_ptr_nonnull(strstr(line, "\"out\":\"up3\""));
+    close_pipeline();
+}
+END_TEST
+
 /* In a whole window samples are of hops alone that the path before has as the one after: whether it
  * had moved by then, nobody knows. */
 START_TEST(bytes_that_no_sample_tells_the_path_of_are_placed_nowhere)
@@ -242,7 +267,7 @@ START_TEST(shares_of_a_window_are_of_its_samples)
 END_TEST
 
 FT_UNIT_MAIN("window, moves", a_window_with_a_move_is_split,
-             a_move_after_the_window_does_not_reach_back,
+             a_move_after_the_window_does_not_reach_back, the_history_has_no_path_of_a_later_window,
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
              bytes_while_a_move_has_not_settled_are_placed_nowhere,
              where_others_move_a_window_needs_samples_that_tell,

@@ -19,12 +19,20 @@
 
 static struct ft_pipeline *pipeline;
 static struct ft_writer out;
+static struct ft_writer kept; /* what the history gets */
 
 static inline void on_record(void *arg, const Fabrictrace__Record *record)
 {
     (void)arg;
     ck_assert_int_eq(ft_record_to_json(record, &out), 0);
     ft_write_u8(&out, '\n');
+}
+
+static inline void on_kept(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    ck_assert_int_eq(ft_record_to_json(record, &kept), 0);
+    ft_write_u8(&kept, '\n');
 }
 
 static inline void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t hosts)
@@ -41,7 +49,8 @@ static inline void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t host
                              .elephant_share = 0.1,
                              .elephants_max = 10000},
                    .refresh_ms = 60000,
-                   .victims_max = 32},
+                   .victims_max = 32,
+                   .keep = {on_kept, NULL}},
         .grace_ms = 3000,
         .events_max = 100,
         .sources_max = 100,
@@ -50,6 +59,7 @@ static inline void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t host
     struct ft_emitter emitter = {on_record, NULL};
 
     ft_writer_init(&out, 64 << 20);
+    ft_writer_init(&kept, 64 << 20);
     pipeline = ft_pipeline_new(&config, leafspine(leaves, spines, hosts), &emitter);
     ck_assert_ptr_nonnull(pipeline);
 }
@@ -58,6 +68,7 @@ static inline void close_pipeline(void)
 {
     ft_pipeline_free(pipeline);
     ft_writer_free(&out);
+    ft_writer_free(&kept);
 }
 
 /* Gives the flow leaf -> other leaf over a spine a rate for one window, sampled at the leaf. */
@@ -107,15 +118,15 @@ static inline void close_window(int64_t ms)
         ;
 }
 
-/* The line that holds all of these texts; NULL when none does. */
-static inline const char *line_with(const char *a, const char *b)
+/* The first line that holds both of these texts; NULL when none does. */
+static inline const char *line_of(struct ft_writer *from, const char *a, const char *b)
 {
     static char line[65536];
     const char *at, *end;
 
-    ft_write_u8(&out, 0);
-    out.len--;
-    for (at = (const char *)out.bytes; (end = strchr(at, '\n')); at = end + 1) {
+    ft_write_u8(from, 0);
+    from->len--;
+    for (at = (const char *)from->bytes; (end = strchr(at, '\n')); at = end + 1) {
         size_t n = (size_t)(end - at);
 
         ck_assert_uint_lt(n, sizeof(line));
@@ -125,6 +136,11 @@ static inline const char *line_with(const char *a, const char *b)
             return line;
     }
     return NULL;
+}
+
+static inline const char *line_with(const char *a, const char *b)
+{
+    return line_of(&out, a, b);
 }
 
 static inline double number(const char *line, const char *member)
