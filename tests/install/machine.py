@@ -74,13 +74,13 @@ def prepare(root, guest):
     """Adds to the Debian what boots it and what it runs."""
     (root / "stage2").write_text(STAGE2)
     (root / "stage2").chmod(0o755)
-    (root / "etc/systemd/system/fabrictrace-test.service").write_text(SERVICE)
+    (root / "etc/systemd/system/packages-test.service").write_text(SERVICE)
     (root / "packages/run-test").write_text(RUN_TEST)
     (root / "packages/run-test").chmod(0o755)
     shutil.copy2(HERE / "in_machine.sh", root / "packages")
     wants = root / "etc/systemd/system/multi-user.target.wants"
     wants.mkdir(exist_ok=True)
-    (wants / "fabrictrace-test.service").symlink_to("../fabrictrace-test.service")
+    (wants / "packages-test.service").symlink_to("../packages-test.service")
     for name in MASKED:
         (root / "etc/systemd/system" / name).symlink_to("/dev/null")
     (root / "etc/machine-id").write_text("")
