@@ -147,6 +147,33 @@ START_TEST(a_partial_one_has_the_certain_hops_and_a_reason)
 }
 END_TEST
 
+/* A later sample of a switch that nobody knew goes with the topology of then: what is left to speak
+ * of is older. */
+START_TEST(what_is_forgotten_dates_no_record)
+{
+    struct ft_observation o = join_rig_seen(50000, 0, 200000000, 400);
+    struct ft_topology *next = leafspine(2, 2, 2);
+
+    setup();
+    o.agent = leafspine_switch_ip(1);
+    o.in_ifindex = 0;
+    o.out_ifindex = 1;
+    join_rig_take(&rig, &o);
+    o.agent = leafspine_switch_ip(200);
+    o.first_ms = o.last_ms += 3000;
+    join_rig_take(&rig, &o);
+    ck_assert_int_eq(ft_join_set_topology(rig.join, next, 0), 0);
+    ck_assert(!ft_join_judge_step(rig.join, UINT32_MAX));
+    ft_topology_free(rig.t);
+    rig.t = next;
+    emit(join_rig_flow(&rig, 50000), 0);
+    ck_assert_int_eq(path.state, FABRICTRACE__STATE__STATE_PARTIAL);
+    ck_assert(says("\"switch\":\"leaf1\",\"out\":\"host0\""));
+    ck_assert_uint_eq(path.time_ms, JOIN_RIG_START_MS + 6000);
+    teardown();
+}
+END_TEST
+
 /* A flow of hosts that no topology has goes by the names that its agent gives. */
 START_TEST(strangers_have_the_names_of_their_agents)
 {
@@ -186,5 +213,5 @@ START_TEST(strangers_have_the_names_of_their_agents)
 END_TEST
 
 FT_UNIT_MAIN("emit", a_rate_by_samples_has_an_interval, a_resolved_flow_has_all_hops,
-             a_partial_one_has_the_certain_hops_and_a_reason,
+             a_partial_one_has_the_certain_hops_and_a_reason, what_is_forgotten_dates_no_record,
              strangers_have_the_names_of_their_agents)
