@@ -46,6 +46,18 @@ void ft_join_judge(const struct ft_join *j, const struct ft_flow *flow, struct f
     ft_evidence_judge(&flow->evidence, &by, out);
 }
 
+int64_t ft_flow_seen_ms(const struct ft_flow *flow)
+{
+    const struct ft_evidence *ev = &flow->evidence;
+    const struct ft_sighting *list = ev->size ? ev->list : ev->own;
+    int64_t seen_ms = INT64_MIN;
+
+    for (uint16_t i = 0; i < ev->count; i++)
+        if (list[i].last_ms > seen_ms)
+            seen_ms = list[i].last_ms;
+    return ev->count ? seen_ms : flow->last_ms;
+}
+
 int64_t ft_join_path_ms(const struct ft_join *j, const struct ft_flow *flow)
 {
     int64_t first_ms, last_ms;

@@ -291,6 +291,10 @@ struct ft_flow *ft_join_find(const struct ft_join *join, const struct ft_tuple *
 size_t ft_join_flows(const struct ft_join *join);
 size_t ft_join_bytes(const struct ft_join *join);
 
+/* When the newest sample was taken that is left of a flow, its last_ms if none is: those of a
+ * switch that was not known are forgotten when the topology changes. */
+int64_t ft_flow_seen_ms(const struct ft_flow *flow);
+
 /* The newest moment at which samples determined a resolved flow's path. */
 int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);
 

@@ -174,20 +174,14 @@ static void fill_likely(Fabrictrace__Path *out, struct parts *parts, const struc
     out->likely = parts->likely_list;
 }
 
-/* The moment that the record speaks of. Samples of a switch that was not known are forgotten when
- * the topology changes: without a path it is that of the newest that is left. */
+/* The moment that the record speaks of. */
 static void fill_time(Fabrictrace__Path *out, const struct ft_join *join,
                       const struct ft_flow *flow, const struct ft_span *span)
 {
-    const struct ft_evidence *ev = &flow->evidence;
-    const struct ft_sighting *list = ev->size ? ev->list : ev->own;
-    int64_t ms = INT64_MIN;
+    int64_t ms = ft_flow_seen_ms(flow);
 
-    if (ev->count == 0)
+    if (flow->evidence.count == 0)
         return;
-    for (uint16_t i = 0; i < ev->count; i++)
-        if (list[i].last_ms > ms)
-            ms = list[i].last_ms;
     if (flow->state == FT_PATH_RESOLVED)
         ms = ft_join_path_ms(join, flow);
     out->has_time_ms = true;

@@ -212,7 +212,7 @@ static uint32_t window_of_news(const struct ft_window *w, const struct ft_flow *
     uint32_t number;
 
     if (flow->state != FT_PATH_RESOLVED)
-        return flow->window;
+        return ft_join_window_of(w->join, ft_flow_seen_ms(flow));
     number = ft_join_window_of(w->join, flow->path_since_ms);
     span = span_of(w, number);
     if (number >= ft_join_window(w->join) && is_known_in(w, flow, &span))
