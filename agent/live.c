@@ -14,11 +14,10 @@
 #include <unistd.h>
 
 #include "agent/engine.h"
-#include "agent/jobs/jobs.h"
 #include "agent/metrics.h"
-#include "agent/plans/plans.h"
 #include "agent/rdma/sniffer.h"
 #include "agent/report/uplink.h"
+#include "agent/services.h"
 #include "agent/settings.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
@@ -51,8 +50,7 @@ struct live {
     struct ft_uplink *uplink;
     struct ft_engine *engine;
     struct ft_http *http;
-    struct ft_jobs *jobs;
-    struct ft_plans *plans;
+    struct ft_services services;
     struct ft_watch *tick, *rescan;
     struct ft_log_limit loss_limit;
     uint64_t lost;
@@ -81,7 +79,7 @@ static uint64_t lost_of(const struct ft_account *account)
     return lost;
 }
 
-static void tell_status(struct live *live, const struct ft_account *account, struct ft_mono now)
+static void report_status(struct live *live, const struct ft_account *account, struct ft_mono now)
 {
     int64_t span_ns = ft_mono_since_ns(now, live->status_at);
     uint64_t packets = account->stages[0].received;
@@ -105,7 +103,7 @@ static void tell_status(struct live *live, const struct ft_account *account, str
 }
 
 /* Once for each new thing that is wrong. */
-static void tell_rdma(struct live *live)
+static void report_rdma(struct live *live)
 {
     const struct ft_rdma *rdma = ft_engine_rdma(live->engine);
     struct ft_rdma_status status;
@@ -163,7 +161,7 @@ static void on_rdma_change(void *arg)
     /* While it stops, the last loss record is the last record. */
     if (live->tick &&
         written(live, ft_engine_rdma_round(live->engine, ft_mono_now(), ft_wall_now())))
-        tell_rdma(live);
+        report_rdma(live);
 }
 
 static void on_tick(void *arg)
@@ -175,11 +173,11 @@ static void on_tick(void *arg)
     ft_capture_retry(ft_engine_capture(live->engine));
     if (!written(live, ft_engine_tick(live->engine, now, ft_wall_now())))
         return;
-    tell_rdma(live);
+    report_rdma(live);
     log_missing(live);
     if (live->ticks++ % STATUS_WHILES == 0) {
         ft_engine_account(live->engine, &account);
-        tell_status(live, &account, now);
+        report_status(live, &account, now);
     }
 }
 
@@ -331,8 +329,9 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         .capture = ft_engine_capture(live->engine),
         .flows = ft_engine_flows(live->engine),
         .rdma = ft_engine_rdma(live->engine),
-        .jobs = live->jobs,
-        .plans = live->plans,
+        .jobs = live->services.jobs,
+        .plans = live->services.plans,
+        .probes = live->services.probes,
         .sender = live->daemon.sender ? &sender : NULL,
     };
 
@@ -388,8 +387,7 @@ static void on_notice(void *arg, const uint8_t *payload, size_t len)
 {
     const struct live *live = arg;
 
-    if (live->plans)
-        ft_plans_notice(live->plans, payload, len);
+    ft_services_notice(&live->services, payload, len);
 }
 
 static int start_uplink(struct live *live)
@@ -409,7 +407,7 @@ static int start_uplink(struct live *live)
         .on_notice = on_notice,
         .notice_arg = live,
     };
-    struct ft_sender_way way;
+    struct ft_sender_transport transport;
     char error[ERROR_BYTES];
     int code;
 
@@ -422,9 +420,9 @@ static int start_uplink(struct live *live)
     if (getrandom(&sender.boot_id, sizeof(sender.boot_id), 0) != sizeof(sender.boot_id))
         return EX_OSERR;
     if (s->topics.brokers) {
-        if (ft_topic_settings_open(&s->topics, live->run, live->loop, &sender, &way) < 0)
+        if (ft_topic_settings_open(&s->topics, live->run, live->loop, &sender, &transport) < 0)
             return EX_CONFIG;
-        sender.way = &way;
+        sender.transport = &transport;
         sender.endpoint = s->topics.brokers;
     }
     code = ft_daemon_link_open(&live->daemon, live->loop, &sender);
@@ -434,52 +432,19 @@ static int start_uplink(struct live *live)
     return live->uplink ? EX_OK : EX_OSERR;
 }
 
-static int start_jobs(struct live *live, uint64_t seed)
+static int start_services(struct live *live, uint64_t seed)
 {
-    const struct ft_agent_settings *s = live->settings;
-    const struct ft_jobs_config config = {
-        .socket = s->nccl_socket,
-        .host = live->host,
-        .jobs_max = s->nccl_jobs_max,
-        .peers_max = s->nccl_peers / s->nccl_jobs_max,
-        .refresh_ns = s->refresh_ns,
-        .hold_ns = s->nccl_hold_ns,
-        .quiet_ns = s->nccl_quiet_ns,
-        .reports_per_s = (uint32_t)s->nccl_reports_per_s,
-        .seed = seed,
-    };
-    char error[ERROR_BYTES];
+    bool heard = live->daemon.sender && !live->settings->topics.brokers;
 
-    if (strcmp(s->nccl_socket, "off") == 0)
-        return EX_OK;
-    live->jobs = ft_jobs_new(live->loop, live->uplink, &config, error, sizeof(error));
-    if (!live->jobs) {
-        ft_log(FT_LOG_ERROR, "%s", error);
-        return EX_CANTCREAT;
-    }
-    ft_engine_set_jobs(live->engine, live->jobs);
-    return EX_OK;
-}
-
-static int start_plans(struct live *live)
-{
-    const struct ft_agent_settings *s = live->settings;
-    const struct ft_plans_config config = {
-        .socket = s->plan_socket,
-        .folder = s->plan_folder,
-        .host = live->host,
-        .source = live->daemon.sender && !s->topics.brokers ? source_id(live) : NULL,
-    };
-    char error[ERROR_BYTES];
-
-    if (strcmp(s->plan_socket, "off") == 0)
-        return EX_OK;
-    live->plans = ft_plans_new(live->loop, live->uplink, &config, error, sizeof(error));
-    if (!live->plans) {
-        ft_log(FT_LOG_ERROR, "%s", error);
-        return EX_CANTCREAT;
-    }
-    return EX_OK;
+    return ft_services_start(&live->services, &(struct ft_services_from){
+                                                  .settings = live->settings,
+                                                  .loop = live->loop,
+                                                  .uplink = live->uplink,
+                                                  .engine = live->engine,
+                                                  .host = live->host,
+                                                  .source = heard ? source_id(live) : NULL,
+                                                  .seed = seed,
+                                              });
 }
 
 /* What the configuration still needs once everything is open. */
@@ -496,7 +461,7 @@ static bool sees_without_capture(const struct ft_agent_settings *settings)
            (settings->rdma && access(RDMA_ROOT, F_OK) == 0);
 }
 
-static void tell_self(struct live *live)
+static void report_self(struct live *live)
 {
     const struct passwd *entry = getpwuid(geteuid());
     unsigned held = ft_privilege_held();
@@ -547,16 +512,14 @@ static int start(struct live *live)
     scan_addresses(live);
     code = start_http(live);
     if (code == EX_OK)
-        code = start_jobs(live, seed);
-    if (code == EX_OK)
-        code = start_plans(live);
+        code = start_services(live, seed);
     if (code)
         return code;
     if (ft_privilege_drop(live->settings->user, needed(live->settings), error, sizeof(error))) {
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_NOPERM;
     }
-    tell_self(live);
+    report_self(live);
     live->rescan =
         ft_watch_stage(ft_watch_timer(live->loop, RESCAN_NS, scan_addresses, live), "addresses");
     return !live->rescan || start_ticks(live) ? EX_OSERR : EX_OK;
@@ -587,8 +550,7 @@ int ft_agent_live(struct ft_run *run, const char *output,
     ft_http_free(live.http);
     ft_watch_free(live.tick);
     ft_watch_free(live.rescan);
-    ft_plans_free(live.plans);
-    ft_jobs_free(live.jobs);
+    ft_services_free(&live.services);
     ft_engine_free(live.engine);
     ft_uplink_free(live.uplink);
     ft_daemon_link_close(&live.daemon);

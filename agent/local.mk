@@ -22,6 +22,10 @@ agent_libftagent_a_SOURCES = \
 	agent/plans/plan_file.c agent/plans/plan_file.h \
 	agent/plans/plans.c agent/plans/plans.h \
 	agent/plans/withdrawn.c agent/plans/withdrawn.h \
+	agent/probe/course.c agent/probe/course.h \
+	agent/probe/packet.c agent/probe/packet.h \
+	agent/probe/probes.c agent/probe/probes.h \
+	agent/probe/sockets.c agent/probe/sockets.h \
 	agent/rdma/devices.c agent/rdma/devices.h \
 	agent/rdma/monitor.c agent/rdma/monitor.h \
 	agent/rdma/nlattr.c agent/rdma/nlattr.h \
@@ -44,6 +48,7 @@ agent_libftagent_a_SOURCES = \
 	agent/report/queue_pairs.c agent/report/queue_pairs.h \
 	agent/report/status.c agent/report/status.h \
 	agent/report/uplink.c agent/report/uplink.h \
+	agent/services.c agent/services.h \
 	agent/settings.c agent/settings.h
 
 sbin_PROGRAMS += agent/fabrictrace-agent

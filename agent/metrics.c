@@ -32,6 +32,10 @@ enum metric {
     METRIC_PLAN_REFUSED,
     METRIC_PLANS_WITHDRAWN,
     METRIC_PLAN_NOTICES_REFUSED,
+    METRIC_PROBES,
+    METRIC_PROBE_PACKETS,
+    METRIC_PROBE_ANSWERS,
+    METRIC_PROBE_REFUSED,
     METRIC_QUEUE_BYTES,
     METRIC_QUEUE_LIMIT,
     METRIC_CONNECTED,
@@ -89,6 +93,14 @@ static const struct ft_prom_metric table[] = {
         "Plans that the daemon withdrew because samples do not bear them out."},
     [METRIC_PLAN_NOTICES_REFUSED] = {PREFIX "plan_notices_refused_total", FT_PROM_COUNTER, "notices", NULL, NULL, 1,
         "Notices of the daemon that were not a withdrawal of a plan."},
+    [METRIC_PROBES] = {PREFIX "probes_total", FT_PROM_COUNTER, "flows", "outcome", NULL, 2,
+        "Flows that were to be probed: probed, refused; present where probe.socket is set."},
+    [METRIC_PROBE_PACKETS] = {PREFIX "probe_packets_total", FT_PROM_COUNTER, "packets", "outcome", NULL, 2,
+        "Probes: sent, or failed because the kernel did not take them."},
+    [METRIC_PROBE_ANSWERS] = {PREFIX "probe_answers_total", FT_PROM_COUNTER, "messages", "outcome", NULL, 2,
+        "Messages that a TTL ended (ICMP): answered is one of the probes, foreign all others."},
+    [METRIC_PROBE_REFUSED] = {PREFIX "probe_refused_total", FT_PROM_COUNTER, "connections", NULL, NULL, 1,
+        "Connections at probe.socket that were rejected."},
     [METRIC_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Memory of the records that wait for the daemon."},
     [METRIC_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
@@ -181,6 +193,20 @@ static void write_plans(struct ft_prom *p, const struct ft_plans_stats *s)
     ft_prom_one(p, METRIC_PLAN_NOTICES_REFUSED, s->notices_refused);
 }
 
+static void write_probes(struct ft_prom *p, const struct ft_probes_stats *s)
+{
+    ft_prom_family(p, METRIC_PROBES);
+    ft_prom_u64(p, FT_PROM_LABELS("probed"), s->probed);
+    ft_prom_u64(p, FT_PROM_LABELS("refused"), s->refused);
+    ft_prom_family(p, METRIC_PROBE_PACKETS);
+    ft_prom_u64(p, FT_PROM_LABELS("sent"), s->sent);
+    ft_prom_u64(p, FT_PROM_LABELS("failed"), s->failed);
+    ft_prom_family(p, METRIC_PROBE_ANSWERS);
+    ft_prom_u64(p, FT_PROM_LABELS("answered"), s->answered);
+    ft_prom_u64(p, FT_PROM_LABELS("foreign"), s->foreign);
+    ft_prom_one(p, METRIC_PROBE_REFUSED, s->turned_away);
+}
+
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *m)
 {
     struct ft_prom page = {w, &ft_agent_metrics_table, NULL};
@@ -204,6 +230,8 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
     }
     if (m->plans)
         write_plans(&page, ft_plans_stats(m->plans));
+    if (m->probes)
+        write_probes(&page, ft_probes_stats(m->probes));
     if (m->sender) {
         ft_prom_one(&page, METRIC_QUEUE_BYTES, m->sender->queue_bytes);
         ft_prom_one(&page, METRIC_QUEUE_LIMIT, m->settings->queue_bytes);

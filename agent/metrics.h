@@ -9,6 +9,7 @@
 #include "agent/capture/flows.h"
 #include "agent/jobs/jobs.h"
 #include "agent/plans/plans.h"
+#include "agent/probe/probes.h"
 #include "agent/rdma/rdma.h"
 #include "agent/settings.h"
 #include "lib/io/common_metrics.h"
@@ -22,6 +23,7 @@ struct ft_agent_metrics {
     const struct ft_rdma *rdma;           /* NULL: off */
     const struct ft_jobs *jobs;           /* NULL: off */
     const struct ft_plans *plans;         /* NULL: off */
+    const struct ft_probes *probes;       /* NULL: off */
     const struct ft_sender_stats *sender; /* NULL: records go to no daemon */
 };
 

@@ -239,6 +239,14 @@ static const struct ft_option options[] = {
      .help = "Folder where owners of jobs lay down plans, by the option --apply of fabrictrace(1). "
              "It is to be writable for all of them and sticky, as /tmp is. A plan counts for "
              "processes of the user alone whom its file belongs to. Needed with plan.socket."},
+    {.key = "probe.socket",
+     .type = FT_OPTION_STRING,
+     .offset = AT(probe_socket),
+     .standard = "off",
+     .help =
+         "Unix socket where root, or the agent's user, has flows of this host probed by packets "
+         "whose TTL ends on the way (probe in fabrictrace(1)), or off. It needs CAP_NET_RAW at "
+         "the start; standard of the tool: " FT_RUNSTATEDIR "/probe.sock."},
     {.key = "rdma.enabled",
      .type = FT_OPTION_BOOL,
      .offset = AT(rdma),
@@ -501,6 +509,8 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "nccl";
     if (!same(old->plan_socket, now->plan_socket) || !same(old->plan_folder, now->plan_folder))
         return "plan";
+    if (!same(old->probe_socket, now->probe_socket))
+        return "probe";
     if (old->rdma != now->rdma)
         return "rdma.enabled";
     if (old->rdma_query != now->rdma_query)

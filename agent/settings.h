@@ -49,6 +49,7 @@ struct ft_agent_settings {
     uint64_t nccl_jobs_max;
     char *plan_socket; /* "off": none */
     char *plan_folder;
+    char *probe_socket; /* "off": none */
     bool rdma;
     struct ft_strings rdma_devices;
     bool rdma_query;

@@ -15,6 +15,7 @@
 #include "cli/fetch/consume.h"
 #include "cli/fetch/fetch.h"
 #include "cli/fetch/follow.h"
+#include "cli/fetch/probe.h"
 #include "cli/fetch/record.h"
 #include "cli/live/analyze.h"
 #include "cli/live/live.h"
@@ -142,6 +143,8 @@ static int run(const struct ft_args *args)
         return ft_chakra_import(args);
     if (args->command == FT_COMMAND_CONSUME)
         return ft_consume_command(args);
+    if (args->command == FT_COMMAND_PROBE)
+        return ft_probe_command(args);
     if (args->follow)
         return ft_follow_run(args);
     if (args->incident)

@@ -14,7 +14,9 @@ cli_libftcli_a_SOURCES = \
 	cli/fetch/consume.c cli/fetch/consume.h \
 	cli/fetch/fetch.c cli/fetch/fetch.h \
 	cli/fetch/follow.c cli/fetch/follow.h \
+	cli/fetch/probe.c cli/fetch/probe.h \
 	cli/fetch/record.c cli/fetch/record.h \
+	cli/inputs/asked.c cli/inputs/asked.h \
 	cli/inputs/captured.c cli/inputs/captured.h \
 	cli/inputs/captured_load.c \
 	cli/inputs/change.c cli/inputs/change.h \
@@ -37,6 +39,7 @@ cli_libftcli_a_SOURCES = \
 	cli/plan/plan_files.c cli/plan/plan_files.h \
 	cli/plan/plan_job.c cli/plan/plan_job.h \
 	cli/plan/plan_job_print.c \
+	cli/plan/plan_ports.c cli/plan/plan_ports.h \
 	cli/plan/previous.c cli/plan/previous.h \
 	cli/show/export.c \
 	cli/show/show.h \
@@ -55,6 +58,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show/show_plans.c \
 	cli/show/show_qps.c \
 	cli/show/show_ranks.c \
+	cli/show/show_probe.c \
 	cli/show/show_rhythm.c \
 	cli/show/show_spread.c \
 	cli/show/show_topology.c \

@@ -58,24 +58,31 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/blamed.c daemon/diagnosis/blamed.h \
 	daemon/diagnosis/delays.c daemon/diagnosis/delays.h daemon/diagnosis/delays_judge.c \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
+	daemon/diagnosis/event.c daemon/diagnosis/event.h \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
 	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
+	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
 	daemon/group/reader.c daemon/group/reader.h \
 	daemon/group/role.c daemon/group/role.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
+	daemon/hashes/hashes_impl.h daemon/hashes/hashes_set.c \
 	daemon/plans/bearing.c daemon/plans/bearing.h \
 	daemon/plans/follower.c daemon/plans/follower.h \
+	daemon/plans/follower_impl.h daemon/plans/follower_publish.c \
+	daemon/plans/members.c daemon/plans/members.h \
 	daemon/oracle/oracle.c daemon/oracle/oracle.h \
 	daemon/service/oracles.c daemon/service/oracles.h \
+	daemon/spread/kept.c daemon/spread/kept.h \
 	daemon/spread/spread.c daemon/spread/spread.h \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \
 	daemon/health/detours.c daemon/health/detours.h \
 	daemon/health/exporters.c daemon/health/exporters.h \
+	daemon/probe/probed.c daemon/probe/probed.h \
 	daemon/publish/findings.c daemon/publish/findings.h \
 	daemon/health/losses.c daemon/health/losses.h \
 	daemon/health/processors.c daemon/health/processors.h \

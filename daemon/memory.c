@@ -8,6 +8,7 @@
 #include "daemon/diagnosis/diagnoser.h"
 #include "daemon/diagnosis/recent.h"
 #include "daemon/hashes/hashes.h"
+#include "daemon/join/counters.h"
 #include "daemon/join/hints.h"
 #include "daemon/oracle/oracle.h"
 #include "daemon/plans/follower.h"
@@ -24,7 +25,7 @@
  */
 enum {
     FLOW = 408 + FT_FLOW_BESIDE_BYTES + 48, /* and its entries in lists while a window closes */
-    PORT_COUNTERS = 1264,
+    PORT_COUNTERS = FT_COUNTERS_PORT_BYTES,
     ADDRESS = 272 + 112, /* where it was seen, and what its host calls itself */
     ADDRESS_CLAIM = 136, /* by a certificate */
     CROSSING_FLOW = 304,
@@ -37,10 +38,11 @@ enum {
     CONNECTION = 6144,
     TLS_CONNECTION = 49152, /* 36,600 measured after the handshake */
     HASH_SET = FT_HASHES_SET_BYTES,
-    RANK = 5632 + 112 + FT_RECENT_RANK_BYTES, /* a member of a communicator; four pairs, with their
-                                               * hosts and queue pairs; how far it is */
-    INGEST_SOURCE = 3 * 512,                  /* numbers of what it sent into three topics */
-    KAFKA_MESSAGE = 1200, /* seven headers, and the message as it waits (lib/io/kafka.c) */
+    /* A member of a communicator; four pairs, with their hosts and queue pairs; how far it is, and
+     * its part of a look at its job. */
+    RANK = 5632 + 112 + FT_RECENT_RANK_BYTES + FT_DIAGNOSER_RANK_BYTES,
+    INGEST_SOURCE = 3 * 512, /* numbers of what it sent into three topics */
+    KAFKA_MESSAGE = 1200,    /* seven headers, and the message as it waits (lib/io/kafka.c) */
     PAST_EVENT = 768,
     STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
 };
@@ -83,8 +85,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {.what = "spreads", .bytes = FT_SPREAD_BYTES_MAX},
         {.what = "plans", .bytes = FT_FOLLOWER_BYTES_MAX},
         {.what = "diagnoses", .bytes = FT_DIAGNOSER_BYTES_MAX},
-        {.what = "oracles",
-         .bytes = s->oracle_commands.count ? FT_ORACLE_BYTES_MAX + FT_HINTS_BYTES_MAX : 0},
+        {.what = "oracles", .bytes = s->oracle_commands.count ? FT_ORACLE_BYTES_MAX : 0},
         {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
         {"history", "history_memory_max", &s->history_memory_max, 1.1, 20, MIB, 512 * MIB, true, 0,
          false, false},
@@ -127,9 +128,11 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
     };
     size_t count = sizeof(list) / sizeof(list[0]) - (kafka ? 0 : 2);
 
+    _Static_assert(sizeof(list) / sizeof(list[0]) + 1 <= FT_SHARES_MAX, "and Kafka's ingest");
     memcpy(shares, list, count * sizeof(list[0]));
     if (s->kafka_ingest)
         shares[count++] =
-            (struct ft_share){.what = "Kafka's ingest", .bytes = FT_KAFKA_CONSUMER_BYTES};
+            (struct ft_share){.what = "Kafka's ingest",
+                              .bytes = (1 + (s->group_name != NULL)) * FT_KAFKA_CONSUMER_BYTES};
     return count;
 }

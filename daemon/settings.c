@@ -520,7 +520,13 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRINGS,
      .offset = AT(group_partitions),
      .help = "Partitions of flows of this member, 0-5 or 7, of those that kafka.partitions counts. "
-             "Each partition belongs to one member."},
+             "Each partition belongs to one member. Without group.name."},
+    {.key = "group.name",
+     .type = FT_OPTION_STRING,
+     .offset = AT(group_name),
+     .help = "Instead of group.partitions: the consumer group of Kafka whose members share all "
+             "partitions among themselves. One that is started takes its share, those of one that "
+             "ends go to the others."},
     {.key = "kafka.partitions",
      .type = FT_OPTION_UINT,
      .offset = AT(kafka_partitions),

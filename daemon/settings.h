@@ -44,6 +44,7 @@ struct ft_settings {
     bool kafka_ingest;
     int group_role; /* enum ft_group_kind */
     struct ft_strings group_partitions;
+    char *group_name; /* NULL: none */
     uint64_t kafka_partitions;
     char *kafka_spool;
     uint64_t kafka_spool_bytes;

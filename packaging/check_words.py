@@ -40,7 +40,8 @@ PRIVATE = [
     (r"\bis there (already|twice)\b", "is defined twice, is given twice"),
 ]
 # Parts of names in code: what a text would not say, a name does not either.
-PRIVATE_NAMES = re.compile(r"(?:^|_)(told|untold|wanted|settled?|settling|astray|lacks|lacking)(?:_|$)", re.I)
+PRIVATE_NAMES = re.compile(r"(?:^|_)(told|untold|tells?|telling|wanted|settled?|settling|astray|lacks|lacking|(?<!one_)ways?"
+                           r"|places?)(?:_|$)", re.I)
 # An option, a field or a system's own name in which such a word stands.
 ALLOWED = re.compile(r"ptrace_scope|\.Ql scope\b|^scope$"
                      r"|Scope scope|imbalance Pq Cm scope|\.It Ql scope")

@@ -16,6 +16,8 @@ proto_libftproto_a_SOURCES = \
 	proto/packet_link.c \
 	proto/observed.c proto/observed.h \
 	proto/plan_name.c proto/plan_name.h \
+	proto/probe_request.c proto/probe_request.h \
+	proto/ttl_answer.c proto/ttl_answer.h \
 	proto/withdrawal.c proto/withdrawal.h \
 	proto/record.c proto/record.h \
 	proto/sflow.c proto/sflow.h \

@@ -200,6 +200,11 @@ static int hash_key(const Fabrictrace__Record *record, char *key)
     return two_part_key(record->hash->switch_, record->hash->group, key);
 }
 
+static int probe_key(const Fabrictrace__Record *record, char *key)
+{
+    return flow_key(record->probe->flow, key);
+}
+
 static int spread_key(const Fabrictrace__Record *record, char *key)
 {
     return two_part_key(record->spread->switch_, record->spread->group, key);
@@ -273,6 +278,7 @@ static const struct kind kinds[] = {
      partial_key},
     {FABRICTRACE__RECORD__KIND_PLAN_PORT, SCHEMA("plan_port"), &fabrictrace__plan_port__descriptor,
      plan_port_key},
+    {FABRICTRACE__RECORD__KIND_PROBE, SCHEMA("probe"), &fabrictrace__probe__descriptor, probe_key},
     {FABRICTRACE__RECORD__KIND_RHYTHM, SCHEMA("rhythm"), &fabrictrace__rhythm__descriptor,
      rhythm_key},
 };

@@ -25,12 +25,11 @@ const char *ft_record_schema(Fabrictrace__Record__KindCase kind);
 /* The message inside a record, NULL when none is set. */
 const ProtobufCMessage *ft_record_message(const Fabrictrace__Record *record);
 
-/* Kafka key: path and flow by "src,dst,sport,dport,proto"; observation as well, observations by
- * the first switch among them; link
- * "switch/port"; imbalance "scope/name"; event "kind/subject"; diagnosis "job/communicator";
- * counters "agent/ifindex"; loss and host by source; switch by its agent address; communicator,
- * collective and progress "comm_id/host"; plan by job; plan_port "job/host"; partial by source.
- * Always terminated; empty when a needed field is absent.
+/* Kafka key: path, flow and probe by "src,dst,sport,dport,proto"; observation as well, observations
+ * by the first switch among them; link "switch/port"; imbalance "scope/name"; event "kind/subject";
+ * diagnosis "job/communicator"; counters "agent/ifindex"; loss and host by source; switch by its
+ * agent address; communicator, collective and progress "comm_id/host"; plan by job; plan_port
+ * "job/host"; partial by source. Always terminated; empty when a needed field is absent.
  */
 void ft_record_key(const Fabrictrace__Record *record, char key[FT_RECORD_KEY_BYTES]);
 

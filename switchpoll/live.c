@@ -82,7 +82,7 @@ static uint64_t kernel_drops(struct live *live)
 }
 
 /* What happens outside of the pipeline and belongs in its loss record. */
-static void tell_pipeline(struct live *live)
+static void update_pipeline(struct live *live)
 {
     struct ft_snmp_stats requests;
 
@@ -112,7 +112,7 @@ static void warn_of_loss(struct live *live, const struct ft_ingest_stats *s, uin
                      (int)(STATUS_NS / NS_PER_S), kernel, bad, full, held);
 }
 
-static void tell_status(struct live *live, struct ft_mono now)
+static void report_status(struct live *live, struct ft_mono now)
 {
     struct ft_loss_facts facts;
     const struct ft_ingest_stats *s = &facts.ingest;
@@ -151,7 +151,7 @@ static void keep_pace(struct live *live)
 {
     int64_t waits_ns = live->daemon.sender ? ft_sender_waits_ns(live->daemon.sender) : 0;
     struct ft_sender_stats sender = {0};
-    uint32_t before_ms, now_ms, base_ms;
+    uint32_t before_ms, now_ms, base_ms, part;
 
     if (live->daemon.sender && !live->settings->topics.brokers)
         ft_sender_stats(live->daemon.sender, &sender);
@@ -161,9 +161,14 @@ static void keep_pace(struct live *live)
                                 ft_mono_now()))
         return;
     now_ms = ft_sflow_pipeline_interval_ms(live->pipeline, &base_ms);
+    part = ft_sflow_pipeline_part(live->pipeline);
     if (live->workers)
-        ft_workers_set_interval(live->workers, now_ms);
-    if (now_ms > before_ms)
+        ft_workers_set_interval(live->workers, now_ms, part);
+    if (part > 1)
+        ft_log(FT_LOG_WARNING,
+               "the daemon cannot keep up with sums of %.1f s: in each, one flow in %u is sent",
+               now_ms / 1000.0, part);
+    else if (now_ms > before_ms)
         ft_log_about(FT_LOG_WARNING, &(struct ft_log_subject){.id = FT_LOG_ID_DATA_LOST},
                      "the daemon cannot keep up, records wait for %.1f s: samples are folded over "
                      "%.1f s instead of %.1f s",
@@ -178,10 +183,10 @@ static void on_tick(void *arg)
     struct live *live = arg;
 
     keep_pace(live);
-    tell_pipeline(live);
+    update_pipeline(live);
     ft_sflow_pipeline_tick(live->pipeline, ft_wall_now());
     if (!output_failed(live))
-        tell_status(live, ft_mono_now());
+        report_status(live, ft_mono_now());
 }
 
 static void on_datagram(void *arg, const uint8_t *bytes, size_t len, struct ft_wall when)
@@ -207,7 +212,7 @@ static bool on_stop(void *arg)
     }
     live->stopping = true;
     ft_snmp_service_stop(live->snmp);
-    tell_pipeline(live);
+    update_pipeline(live);
     ft_sflow_pipeline_end(live->pipeline, ft_wall_now());
     if (output_failed(live))
         return false;
@@ -393,7 +398,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
     t.connected = sender.connected;
     t.records_repeated = sender.records_repeated;
     t.queue_bytes = sender.queue_bytes;
-    tell_pipeline(live);
+    update_pipeline(live);
     ft_sflow_pipeline_facts(live->pipeline, &t.facts);
     if (live->udp)
         ft_udp_stats(live->udp, &udp);
@@ -455,7 +460,7 @@ static int start_output(struct live *live, uint64_t boot_id)
         .retry_max_ns = s->daemon_retry_max_ns,
         .tls = ft_switchpoll_settings_tls(s),
     };
-    struct ft_sender_way way;
+    struct ft_sender_transport transport;
     char error[ERROR_BYTES];
     int rc;
 
@@ -466,9 +471,10 @@ static int start_output(struct live *live, uint64_t boot_id)
         return live->output ? EX_OK : EX_CANTCREAT;
     }
     if (s->topics.brokers) {
-        if (ft_topic_settings_open(&s->topics, live->config->run, live->loop, &sender, &way) < 0)
+        if (ft_topic_settings_open(&s->topics, live->config->run, live->loop, &sender, &transport) <
+            0)
             return EX_CONFIG;
-        sender.way = &way;
+        sender.transport = &transport;
         sender.endpoint = s->topics.brokers;
     }
     rc = ft_daemon_link_open(&live->daemon, live->loop, &sender);
@@ -478,7 +484,7 @@ static int start_output(struct live *live, uint64_t boot_id)
     return live->output ? EX_OK : EX_OSERR;
 }
 
-static int tell_ready(const struct live *live)
+static int report_ready(const struct live *live)
 {
     const struct ft_ready_port ports[] = {
         {"http", live->http ? ft_http_port(live->http) : 0},
@@ -573,7 +579,7 @@ int ft_live_run(const struct ft_live_config *config)
                 live.given, live.settings->listen);
         else
             ft_log(FT_LOG_INFO, "listening for sFlow on '%s'", live.settings->listen);
-        code = tell_ready(&live);
+        code = report_ready(&live);
         if (code == EX_OK)
             code = ft_loop_run(live.loop);
         if (code < 0)

@@ -14,8 +14,8 @@
 
 /* Operations that are remembered, of all communicators: those of one set are kept as long as they
  * are open or new. As many as CUDA queues are begun before the first of them ends. */
-#define SETS 256
-#define WAYS 4
+#define SETS      256
+#define OPS_A_SET 4
 
 struct comm {
     int64_t opened_ns;
@@ -39,7 +39,7 @@ struct ft_progress {
     int64_t process_since_ns;
     bool kernels;
     struct comm comms[FT_SEGMENT_COMMS];
-    struct ft_progress_op ops[SETS][WAYS];
+    struct ft_progress_op ops[SETS][OPS_A_SET];
     struct ft_rings_flight flights[FT_PROGRESS_FLIGHTS];
     size_t count; /* of flights */
     bool more;
@@ -75,19 +75,19 @@ static struct ft_progress_op *find_op(struct ft_progress *p, uint32_t comm, uint
 {
     struct ft_progress_op *set = set_of(p, comm, number);
 
-    for (int i = 0; number && i < WAYS; i++)
+    for (int i = 0; number && i < OPS_A_SET; i++)
         if (set[i].number == number && set[i].comm == comm)
             return &set[i];
     return NULL;
 }
 
 /* A free slot, else one of an operation that is over, else the oldest. */
-static struct ft_progress_op *place_op(struct ft_progress *p, uint32_t comm, uint64_t number)
+static struct ft_progress_op *slot_for_op(struct ft_progress *p, uint32_t comm, uint64_t number)
 {
     struct ft_progress_op *set = set_of(p, comm, number), *best = NULL;
     bool best_over = false;
 
-    for (int i = 0; i < WAYS; i++) {
+    for (int i = 0; i < OPS_A_SET; i++) {
         struct ft_progress_op *op = &set[i];
         bool over = op->number <= p->comms[op->comm].finished;
 
@@ -122,7 +122,7 @@ static void take_op(struct ft_progress *p, const struct ft_segment_record *r, in
 
     if (r->number == 0)
         return;
-    op = place_op(p, r->comm, r->number);
+    op = slot_for_op(p, r->comm, r->number);
     *op = (struct ft_progress_op){
         .number = r->number,
         .comm = r->comm,
@@ -374,7 +374,7 @@ static void reopen(struct ft_progress *p, uint32_t index, int64_t opened_ns)
 {
     p->comms[index] = (struct comm){.opened_ns = opened_ns};
     for (int i = 0; i < SETS; i++)
-        for (int k = 0; k < WAYS; k++)
+        for (int k = 0; k < OPS_A_SET; k++)
             if (p->ops[i][k].comm == index && p->ops[i][k].start_ns < opened_ns)
                 p->ops[i][k].number = 0;
 }

@@ -94,8 +94,8 @@ static void fill_transfer(Fabrictrace__Transfer *m, const struct ft_rings_flight
     m->has_foreign = m->foreign = f->foreign;
 }
 
-static void fill_place(struct ft_progress_record *out, const struct ft_progress_report *r,
-                       const struct ft_job_identity *who)
+static void fill_rank(struct ft_progress_record *out, const struct ft_progress_report *r,
+                      const struct ft_job_identity *who)
 {
     Fabrictrace__Progress *m = &out->progress;
     const struct ft_rings_comm *comm = r->comm;
@@ -126,7 +126,7 @@ void ft_progress_record_fill(struct ft_progress_record *out, const struct ft_pro
     out->record.progress = m;
     m->has_time_ms = true;
     m->time_ms = (uint64_t)now_ms;
-    fill_place(out, r, who);
+    fill_rank(out, r, who);
     m->has_process = m->has_process_since_ms = r->process != FT_PROCESS_UNKNOWN;
     m->process = processes[r->process];
     m->process_since_ms = ft_job_wall_ms(r->process_since_ns, who);

@@ -224,7 +224,7 @@ int ft_rdma_query(const char *proc, uint32_t pid, uint64_t rdev, uint32_t driver
     return rc;
 }
 
-static bool same_way(const struct ft_rdma_queried *a, const struct ft_rdma_queried *b)
+static bool same_direction(const struct ft_rdma_queried *a, const struct ft_rdma_queried *b)
 {
     return ft_ip_equal(&a->dst, &b->dst) && a->sgid_index == b->sgid_index &&
            a->flow_label == b->flow_label;
@@ -242,12 +242,12 @@ const struct ft_rdma_queried *ft_rdma_query_pick(const struct ft_rdma_queried *q
 
         if (q->rqpn != rqpn)
             continue;
-        same_alone &= !same || same_way(same, q);
+        same_alone &= !same || same_direction(same, q);
         same = q;
         if (((q->sq_psn - sq_psn) & PSN_MASK) >= PSN_STEPS ||
             ((q->rq_psn - rq_psn) & PSN_MASK) >= PSN_STEPS)
             continue;
-        near_alone &= !near || same_way(near, q);
+        near_alone &= !near || same_direction(near, q);
         near = q;
     }
     if (same_alone)

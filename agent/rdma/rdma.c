@@ -226,7 +226,7 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
         ft_mono_since_ns(now, r->polled_at) + r->config.interval_ns / 10 < r->config.interval_ns)
         return;
     if (r->reported)
-        r->places_changed = true;
+        r->links_changed = true;
     r->reported = false;
     r->polled = true;
     r->polled_at = now;
@@ -236,7 +236,7 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
     start = ft_mono_now();
     if (ft_rdma_open(r))
         ft_rdma_list_devices(r);
-    if (r->places_changed || ft_mono_since_ns(now, r->looked_at) >= LOOK_NS)
+    if (r->links_changed || ft_mono_since_ns(now, r->looked_at) >= LOOK_NS)
         ft_rdma_look(r);
     ft_rdma_table_begin(r->table);
     if (!r->netlink || ft_rdma_list_queue_pairs(r) == 0) {

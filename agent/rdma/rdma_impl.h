@@ -32,7 +32,7 @@ struct ft_rdma {
     struct ft_rdma_status status;
     /* Of the round at work. */
     struct ft_rdma_known *current;
-    bool places_changed;
+    bool links_changed;
     bool odd; /* a row of queue pairs could not be read */
     struct ft_wall wall;
     struct ft_mono now;

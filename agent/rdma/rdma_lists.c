@@ -47,7 +47,7 @@ static void on_device(void *arg, const uint8_t *bytes, size_t len)
 
     ft_rdma_decoded(r, rc);
     if (rc == 0 && ft_rdma_devices_take(&r->devices, &info))
-        r->places_changed = true;
+        r->links_changed = true;
 }
 
 static void on_chardev(void *arg, const uint8_t *bytes, size_t len)
@@ -145,7 +145,7 @@ void ft_rdma_look(struct ft_rdma *r)
         ft_rdma_ask(r, FT_NLDEV_PORTS, r->current->info.index, on_port);
     }
     r->looked_at = r->now;
-    r->places_changed = false;
+    r->links_changed = false;
 }
 
 bool ft_rdma_open(struct ft_rdma *r)
@@ -192,7 +192,7 @@ void ft_rdma_list_devices(struct ft_rdma *r)
     rc = ft_rdma_ask(r, FT_NLDEV_DEVICES, 0, on_device);
     /* A device port may be the port of another device now. */
     if (rc == 0 && ft_rdma_devices_end(&r->devices))
-        r->places_changed = true;
+        r->links_changed = true;
     if (r->devices.refused)
         snprintf(r->status.problem, sizeof(r->status.problem),
                  "%" PRIu64 " RDMA devices beyond the limit of %d are ignored", r->devices.refused,
@@ -202,7 +202,7 @@ void ft_rdma_list_devices(struct ft_rdma *r)
         /* The family without its devices' module refuses every request. */
         close_socket(r);
         r->devices.count = 0;
-        r->places_changed = true;
+        r->links_changed = true;
     }
 }
 

@@ -214,7 +214,7 @@ static void read_port(struct ft_rdma_table_qp *qp, uint16_t sport)
     bool same = (qp->port_source == FT_RDMA_COMPUTED && qp->sport == sport) ||
                 ft_rdma_sport(0, qp->key.lqpn, qp->rqpn) == sport;
 
-    qp->one_way = qp->one_way || !same;
+    qp->return_port_unknown = qp->return_port_unknown || !same;
     qp->sport = sport;
     qp->port_source = FT_RDMA_OBSERVED;
 }

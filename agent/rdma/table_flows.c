@@ -91,7 +91,7 @@ void ft_rdma_table_flows_of(struct ft_rdma_table *t, struct ft_rdma_table_qp *qp
     } else {
         t->stats.resolved++;
         add_flow(t, qp, FT_FLOW_TX);
-        if (!qp->one_way)
+        if (!qp->return_port_unknown)
             add_flow(t, qp, FT_FLOW_RX);
     }
 }

@@ -30,9 +30,9 @@ struct ft_rdma_table_qp {
     uint8_t type, state;
     bool connected;
     bool asked;
-    uint8_t reported_by; /* enum ft_rdma_table_reporter */
-    uint8_t port_source; /* enum ft_rdma_source */
-    bool one_way;        /* nobody knows the port of the other direction */
+    uint8_t reported_by;      /* enum ft_rdma_table_reporter */
+    uint8_t port_source;      /* enum ft_rdma_source */
+    bool return_port_unknown; /* nobody knows the port of the other direction */
     bool begun, gone, kernel;
     bool reported;         /* one with this key was reported */
     uint8_t reported_form; /* what of it; 0: nothing yet */

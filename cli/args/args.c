@@ -142,9 +142,10 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
             return ft_args_complain(err, args->command, "takes --apply or --withdraw");
         return 0;
     }
-    if (args->command == FT_COMMAND_PLAN && (args->apply || args->withdraw || args->dry_run))
+    if (args->command == FT_COMMAND_PLAN &&
+        (args->apply || args->withdraw || args->dry_run || args->oracle_count))
         return ft_args_complain(err, args->command,
-                                "--apply, --withdraw and --dry-run go with a job alone");
+                                "--apply, --withdraw, --dry-run and --oracle go with a job alone");
     if (args->command == FT_COMMAND_CONSUME) {
         args->topic = argv[optind + 1];
         return words == 2 ? 0
@@ -162,6 +163,10 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
             "--system; without these it asks the daemon");
     if (args->flows && args->records)
         return ft_args_complain(err, args->command, "takes --flows or --records, not both");
+    if (args->command == FT_COMMAND_PROBE)
+        return words == 2 ? ft_args_flow(args, argv[optind + 1], err)
+                          : ft_args_complain(err, args->command,
+                                             "takes one flow, such as 10.0.1.1:49441-10.0.3.1");
     if (args->command != FT_COMMAND_EXPLAIN)
         return words > 1
                    ? ft_args_complain(err, args->command, "does not take '%s'", argv[optind + 1])

@@ -13,6 +13,7 @@
 
 #define FT_CLI_LOADS_MAX   4096
 #define FT_CLI_FILTERS_MAX 16
+#define FT_CLI_ORACLES_MAX 32
 
 enum ft_command {
     FT_COMMAND_NONE,
@@ -31,6 +32,7 @@ enum ft_command {
     FT_COMMAND_SPREAD,
     FT_COMMAND_RHYTHM,
     FT_COMMAND_PLANS,
+    FT_COMMAND_PROBE,
     FT_COMMAND_DOCTOR,
     FT_COMMAND_DIAGNOSE,
     FT_COMMAND_LIVE,
@@ -97,6 +99,11 @@ struct ft_args {
     const char *flows, *previous, *failed;   /* of plan and whatif: files, links */
     const char *apply, *withdraw;            /* of a job's plan: folders */
     bool dry_run;                            /* likewise: nothing is written */
+    const char *oracles[FT_CLI_ORACLES_MAX]; /* likewise: PATTERN=COMMAND */
+    size_t oracle_count;
+    const char *socket;                      /* of probe: the agent's, NULL: the standard */
+    uint64_t dscp, dst_qp;                   /* likewise */
+    bool has_dst_qp;                         /* else the one that the daemon knows */
     const char *topic, *brokers;             /* of consume */
     const char *properties;                  /* its file of librdkafka's settings, NULL */
     const char *filters[FT_CLI_FILTERS_MAX]; /* NAME=VALUE */

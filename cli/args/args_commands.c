@@ -41,6 +41,8 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
                            "each job's period and share of exchange, by its flows alone"},
     [FT_COMMAND_PLANS] = {"plans", "",
                           "plans of source ports that jobs use, and whether samples confirm them"},
+    [FT_COMMAND_PROBE] = {"probe", "FLOW [--dscp N] [--qp N] [--socket PATH]",
+                          "which switches a flow of this host crosses, by packets like its own"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
     [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] [--replay FILE] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},
@@ -53,7 +55,8 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
     [FT_COMMAND_REPLAY] = {"replay", "FILE [COMMAND [OPTION]...]",
                            "the page, or one command, with the data of such a file"},
     [FT_COMMAND_PLAN] = {"plan",
-                         "JOB [--failed LINK,...] [--apply FOLDER | --withdraw FOLDER] "
+                         "JOB [--failed LINK,...] [--oracle PATTERN=COMMAND]... [--apply FOLDER | "
+                         "--withdraw FOLDER] "
                          "[--dry-run] | --topology FILE --flows FILE "
                          "[--previous FILE] [--failed LINK,...]",
                          "source ports for a job, or paths for flows, that collide the least"},

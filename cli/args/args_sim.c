@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/args/args_options.h"
+#include "lib/config/asking.h"
 
 #define DRAWS_MAX 10000
 
@@ -50,6 +51,19 @@ static int parse_sim_number(struct ft_args *args, int c, const char *value, FILE
     return 0;
 }
 
+static int parse_oracle(struct ft_args *args, const char *value, FILE *err)
+{
+    const char *complaint = ft_asking_complaint(value);
+
+    if (complaint)
+        return ft_args_complain(err, args->command, "--oracle %s: %s", value, complaint);
+    if (args->oracle_count == FT_CLI_ORACLES_MAX)
+        return ft_args_complain(err, args->command, "--oracle at most %d times",
+                                FT_CLI_ORACLES_MAX);
+    args->oracles[args->oracle_count++] = value;
+    return 0;
+}
+
 int ft_args_sim_option(struct ft_args *args, int c, const char *value, FILE *err)
 {
     switch (c) {
@@ -83,6 +97,8 @@ int ft_args_sim_option(struct ft_args *args, int c, const char *value, FILE *err
     case OPT_DRY_RUN:
         args->dry_run = true;
         break;
+    case OPT_ORACLE:
+        return parse_oracle(args, value, err);
     case OPT_CHAKRA:
         args->chakra = value;
         break;

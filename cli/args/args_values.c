@@ -202,6 +202,18 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
     case OPT_FOLLOW:
         args->follow = true;
         break;
+    case OPT_SOCKET:
+        args->socket = value;
+        break;
+    case OPT_DSCP:
+        if (ft_args_number(value, value + strlen(value), &args->dscp) || args->dscp > 63)
+            return ft_args_complain(err, args->command, "--dscp takes a number up to 63");
+        break;
+    case OPT_QP:
+        if (ft_args_number(value, value + strlen(value), &args->dst_qp) || args->dst_qp > 0xffffff)
+            return ft_args_complain(err, args->command, "--qp takes a number of 24 bits");
+        args->has_dst_qp = true;
+        break;
     case OPT_LAST:
         return parse_last(args, value, err);
     case 'o':

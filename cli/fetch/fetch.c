@@ -95,6 +95,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_SPREAD] = "spread",
         [FT_COMMAND_RHYTHM] = "rhythms",
         [FT_COMMAND_PLANS] = "plans",
+        [FT_COMMAND_PROBE] = "explain",
     };
     char flow[FT_TUPLE_TEXT_BYTES], separator = '?';
 
@@ -183,7 +184,8 @@ static int refused(const struct ft_args *args, int status, const struct ft_write
     }
     if (status == 404 && args->name)
         return FT_EXIT_NOT_FOUND;
-    if (status == 404 && args->command == FT_COMMAND_EXPLAIN) {
+    if (status == 404 &&
+        (args->command == FT_COMMAND_EXPLAIN || args->command == FT_COMMAND_PROBE)) {
         ft_tuple_format(&args->flow, flow);
         fprintf(err,
                 "fabrictrace: fabrictraced at %s does not know the flow %s\n"

@@ -15,7 +15,7 @@
 #define LABEL_PX    150
 
 /* The row of each member, in the order of "members". */
-struct places {
+struct labelled {
     size_t *of_member;
     bool *sends; /* whether a member's own agent reported what it sent */
     size_t members;
@@ -39,29 +39,29 @@ static void make_label(const struct ft_value *member, enum ft_matrix_by by, char
         snprintf(label, LABEL_BYTES, "%s pid %llu", host, (unsigned long long)pid);
 }
 
-static int place_member(struct ft_matrix *m, const struct ft_value *member, enum ft_matrix_by by,
-                        size_t *place)
+static int label_member(struct ft_matrix *m, const struct ft_value *member, enum ft_matrix_by by,
+                        size_t *index)
 {
     char label[LABEL_BYTES];
     char **grown;
 
     make_label(member, by, label);
-    for (size_t i = 0; i < m->places; i++) {
+    for (size_t i = 0; i < m->label_count; i++) {
         if (strcmp(m->labels[i], label) == 0) {
-            *place = i;
+            *index = i;
             return 0;
         }
     }
-    if (m->places == FT_MATRIX_PLACES_MAX)
+    if (m->label_count == FT_MATRIX_LABELS_MAX)
         return -E2BIG;
-    grown = realloc(m->labels, (m->places + 1) * sizeof(*grown));
+    grown = realloc(m->labels, (m->label_count + 1) * sizeof(*grown));
     if (!grown)
         return -ENOMEM;
     m->labels = grown;
-    grown[m->places] = strdup(label);
-    if (!grown[m->places])
+    grown[m->label_count] = strdup(label);
+    if (!grown[m->label_count])
         return -ENOMEM;
-    *place = m->places++;
+    *index = m->label_count++;
     return 0;
 }
 
@@ -86,7 +86,7 @@ static double real(const struct ft_value *object, const char *name)
     return value;
 }
 
-static void note_sender(const struct ft_value *members, struct places *places,
+static void note_sender(const struct ft_value *members, struct labelled *labelled,
                         const struct ft_value *edge)
 {
     uint64_t src;
@@ -94,11 +94,11 @@ static void note_sender(const struct ft_value *members, struct places *places,
 
     if (real(edge, "sent_messages") > 0 && ft_value_uint(edge, "src", &src) &&
         find_rank(members, src, &index))
-        places->sends[index] = true;
+        labelled->sends[index] = true;
 }
 
 static void add_edge(struct ft_matrix *m, const struct ft_value *members,
-                     const struct places *places, const struct ft_value *edge)
+                     const struct labelled *labelled, const struct ft_value *edge)
 {
     double sent = real(edge, "sent_bytes"), messages = real(edge, "sent_messages");
     struct ft_matrix_cell *cell;
@@ -110,9 +110,9 @@ static void add_edge(struct ft_matrix *m, const struct ft_value *members,
         return;
     /* The rest of an operation that its receiver reported in two parts has no name: the sender
      * reported it under its name. */
-    if (messages <= 0 && places->sends[a] && !ft_value_str(edge, "op"))
+    if (messages <= 0 && labelled->sends[a] && !ft_value_str(edge, "op"))
         return;
-    cell = &m->cells[places->of_member[a] * m->places + places->of_member[b]];
+    cell = &m->cells[labelled->of_member[a] * m->label_count + labelled->of_member[b]];
     cell->bytes += messages > 0 ? sent : real(edge, "received_bytes");
     cell->messages += messages > 0 ? messages : real(edge, "received_messages");
     cell->formula_bytes += real(edge, "expected_bytes");
@@ -123,27 +123,27 @@ int ft_matrix_new(const struct ft_value *comm, enum ft_matrix_by by, struct ft_m
     const struct ft_value *members = ft_value_get(comm, "members");
     const struct ft_value *edges = ft_value_get(comm, "edges");
     struct ft_matrix *m = calloc(1, sizeof(*m));
-    struct places places = {.members = ft_value_count(members)};
+    struct labelled labelled = {.members = ft_value_count(members)};
     int rc = -ENOMEM;
 
-    places.of_member = calloc(places.members + 1, sizeof(*places.of_member));
-    places.sends = calloc(places.members + 1, sizeof(*places.sends));
-    if (!m || !places.of_member || !places.sends)
+    labelled.of_member = calloc(labelled.members + 1, sizeof(*labelled.of_member));
+    labelled.sends = calloc(labelled.members + 1, sizeof(*labelled.sends));
+    if (!m || !labelled.of_member || !labelled.sends)
         goto out;
-    for (size_t i = 0; i < places.members; i++) {
-        rc = place_member(m, ft_value_at(members, i), by, &places.of_member[i]);
+    for (size_t i = 0; i < labelled.members; i++) {
+        rc = label_member(m, ft_value_at(members, i), by, &labelled.of_member[i]);
         if (rc)
             goto out;
     }
-    m->cells = calloc(m->places * m->places + 1, sizeof(*m->cells));
+    m->cells = calloc(m->label_count * m->label_count + 1, sizeof(*m->cells));
     rc = m->cells ? 0 : -ENOMEM;
     for (size_t i = 0; i < ft_value_count(edges); i++)
-        note_sender(members, &places, ft_value_at(edges, i));
+        note_sender(members, &labelled, ft_value_at(edges, i));
     for (size_t i = 0; rc == 0 && i < ft_value_count(edges); i++)
-        add_edge(m, members, &places, ft_value_at(edges, i));
+        add_edge(m, members, &labelled, ft_value_at(edges, i));
 out:
-    free(places.of_member);
-    free(places.sends);
+    free(labelled.of_member);
+    free(labelled.sends);
     if (rc) {
         ft_matrix_free(m);
         return rc;
@@ -156,7 +156,7 @@ void ft_matrix_free(struct ft_matrix *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; i < m->places; i++)
+    for (size_t i = 0; i < m->label_count; i++)
         free(m->labels[i]);
     free(m->labels);
     free(m->cells);
@@ -165,7 +165,7 @@ void ft_matrix_free(struct ft_matrix *m)
 
 const struct ft_matrix_cell *ft_matrix_cell(const struct ft_matrix *m, size_t src, size_t dst)
 {
-    return &m->cells[src * m->places + dst];
+    return &m->cells[src * m->label_count + dst];
 }
 
 /* A quoted field (RFC 4180); control characters go, and so does what a spreadsheet runs. */
@@ -186,16 +186,16 @@ static void put_field(FILE *out, const char *text)
 
 void ft_matrix_csv(FILE *out, const struct ft_matrix *m, const char *comm_id)
 {
-    for (size_t i = 0; i < m->places * m->places; i++) {
+    for (size_t i = 0; i < m->label_count * m->label_count; i++) {
         const struct ft_matrix_cell *c = &m->cells[i];
 
         if (c->bytes <= 0 && c->messages <= 0 && c->formula_bytes <= 0)
             continue;
         put_field(out, comm_id);
         fputc(',', out);
-        put_field(out, m->labels[i / m->places]);
+        put_field(out, m->labels[i / m->label_count]);
         fputc(',', out);
-        put_field(out, m->labels[i % m->places]);
+        put_field(out, m->labels[i % m->label_count]);
         fprintf(out, ",%.0f,%.0f,%.0f\n", c->bytes, c->messages, c->formula_bytes);
     }
 }
@@ -230,12 +230,13 @@ static void put_cell(FILE *out, const struct ft_matrix *m, size_t i, bool messag
     if (value <= 0)
         return;
     fprintf(out, "<rect x=\"%zu\" y=\"%zu\" width=\"%d\" height=\"%d\" fill=\"rgb(%d,%d,%d)\">",
-            LABEL_PX + i % m->places * CELL_PX, LABEL_PX + i / m->places * CELL_PX, CELL_PX,
-            CELL_PX, (int)(255 - 225 * shade), (int)(240 - 180 * shade), (int)(225 - 95 * shade));
+            LABEL_PX + i % m->label_count * CELL_PX, LABEL_PX + i / m->label_count * CELL_PX,
+            CELL_PX, CELL_PX, (int)(255 - 225 * shade), (int)(240 - 180 * shade),
+            (int)(225 - 95 * shade));
     fputs("<title>", out);
-    put_xml(out, m->labels[i / m->places]);
+    put_xml(out, m->labels[i / m->label_count]);
     fputs(" to ", out);
-    put_xml(out, m->labels[i % m->places]);
+    put_xml(out, m->labels[i % m->label_count]);
     fprintf(out, ": %s in %.0f messages", ft_unit_size(bytes, c->bytes), c->messages);
     if (c->formula_bytes > 0)
         fprintf(out, ", by formula %s", ft_unit_size(formula, c->formula_bytes));
@@ -244,10 +245,10 @@ static void put_cell(FILE *out, const struct ft_matrix *m, size_t i, bool messag
 
 void ft_matrix_svg(FILE *out, const struct ft_matrix *m, const char *title, bool messages)
 {
-    size_t side = LABEL_PX + m->places * CELL_PX + 20;
+    size_t side = LABEL_PX + m->label_count * CELL_PX + 20;
     double most = 0;
 
-    for (size_t i = 0; i < m->places * m->places; i++)
+    for (size_t i = 0; i < m->label_count * m->label_count; i++)
         most = fmax(most, messages ? m->cells[i].messages : m->cells[i].bytes);
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" "
@@ -259,7 +260,7 @@ void ft_matrix_svg(FILE *out, const struct ft_matrix *m, const char *title, bool
     fprintf(out,
             "</text>\n<text x=\"8\" y=\"38\">rows send, columns receive; darkest: %.4g %s</text>\n",
             most, messages ? "messages" : "bytes");
-    for (size_t i = 0; i < m->places; i++) {
+    for (size_t i = 0; i < m->label_count; i++) {
         size_t at = LABEL_PX + i * CELL_PX + CELL_PX - 3;
 
         fprintf(out, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", LABEL_PX - 4, at);
@@ -269,10 +270,10 @@ void ft_matrix_svg(FILE *out, const struct ft_matrix *m, const char *title, bool
         put_xml(out, m->labels[i]);
         fputs("</text>\n", out);
     }
-    for (size_t i = 0; i < m->places * m->places; i++)
+    for (size_t i = 0; i < m->label_count * m->label_count; i++)
         put_cell(out, m, i, messages, most);
     fprintf(out,
             "<rect x=\"%d\" y=\"%d\" width=\"%zu\" height=\"%zu\" fill=\"none\" stroke=\"#888\"/>\n"
             "</svg>\n",
-            LABEL_PX, LABEL_PX, m->places * CELL_PX, m->places * CELL_PX);
+            LABEL_PX, LABEL_PX, m->label_count * CELL_PX, m->label_count * CELL_PX);
 }

@@ -11,7 +11,7 @@
 
 #include "cli/output/answer.h"
 
-#define FT_MATRIX_PLACES_MAX 2048
+#define FT_MATRIX_LABELS_MAX 2048
 
 enum ft_matrix_by {
     FT_MATRIX_RANK,
@@ -27,12 +27,12 @@ struct ft_matrix_cell {
 
 /* Row: who sends. Labels and cells are owned. */
 struct ft_matrix {
-    size_t places;
+    size_t label_count;
     char **labels;
     struct ft_matrix_cell *cells; /* rows x rows */
 };
 
-/* Of one communicator, an item of "records". -ENOMEM, -E2BIG past FT_MATRIX_PLACES_MAX rows. */
+/* Of one communicator, an item of "records". -ENOMEM, -E2BIG past FT_MATRIX_LABELS_MAX rows. */
 int ft_matrix_new(const struct ft_value *comm, enum ft_matrix_by by, struct ft_matrix **out);
 void ft_matrix_free(struct ft_matrix *m);
 

@@ -10,7 +10,10 @@
  * switch is not known, is not linear, leaves out the port, or errs in more than one flow of a
  * hundred; a flow has several paths at once, or runs in a tunnel; or present links of the job's
  * flows are not as predicted. Flows of other jobs stay, and count with their demand.
+ * Switches with a command (--oracle, cli/inputs/asked.h) are asked instead: what they say of the
+ * job's present flows has to be as samples show it.
  */
+#include "cli/inputs/asked.h"
 #include "cli/inputs/captured.h"
 #include "cli/inputs/hashes.h"
 #include "cli/whatif/whatif_error.h"
@@ -36,12 +39,13 @@ struct ft_plan_job {
     const char *job;
     struct ft_captured captured;
     struct ft_hashes_list hashes;
+    struct ft_asked *asked; /* NULL: nobody is */
     struct ft_times times;
     struct ft_model_error error;
     bool *dead;
     struct ft_plan_texts refused, unknown;
     uint32_t flows, movable; /* of the job */
-    double accuracy;         /* least of the hashes relied on; 1 where none is */
+    double accuracy;         /* least of the hashes and answers relied on; 1 where none is */
     uint32_t *first;         /* candidates by flow */
     struct ft_path *candidates;
     struct ft_reassign result;

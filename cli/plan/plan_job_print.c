@@ -150,6 +150,8 @@ static void fill_plan(Fabrictrace__Plan *m, const struct ft_plan_job *p)
     m->stuck = p->result.stuck;
     m->has_accuracy = p->refused.count == 0;
     m->accuracy = p->accuracy;
+    m->has_asked = p->asked != NULL;
+    m->asked = m->has_asked ? ft_asked_stats(p->asked).questions : 0;
     m->has_step_measured_us = p->times.count > 0;
     m->step_measured_us = (uint64_t)llround(1e6 * p->times.step_s);
 }
@@ -185,6 +187,8 @@ static int print_record(const struct ft_plan_job *p)
         fill_state(&after, &p->after, t, p->result.worst_after, p->result.after);
         m.before = &before.m;
         m.after = p->refused.count ? NULL : &after.m;
+        m.has_worst_load_bound = m.after && p->result.bound > 0;
+        m.worst_load_bound = p->result.bound;
         ft_model_error_fill(&error, &p->error, t);
         m.error = &error.m;
         rc = write_line(&m);
@@ -313,6 +317,7 @@ static void print_texts(const struct ft_plan_texts *t, const struct ft_screen *s
 
 int ft_plan_job_print(const struct ft_plan_job *p, bool json)
 {
+    char percent[FT_UNIT_BYTES];
     struct ft_screen screen;
     int rc = 0;
 
@@ -335,9 +340,16 @@ int ft_plan_job_print(const struct ft_plan_job *p, bool json)
                p->result.stuck);
     print_state("Before", &p->before, p->result.before);
     print_state("After", &p->after, p->result.after);
+    if (p->result.bound > 0)
+        printf("Whatever ports: at least %s of the fullest link\n",
+               ft_unit_percent(percent, p->result.bound));
     if (p->times.count)
         printf("Measured: a step took %.3f ms\n", 1e3 * p->times.step_s);
-    printf("Hashes: at least %.1f %% of predictions were right\n", 100 * p->accuracy);
+    if (p->asked)
+        printf("Switches were asked %llu times\n",
+               (unsigned long long)ft_asked_stats(p->asked).questions);
+    printf("%s: at least %.1f %% of predictions were right\n", p->asked ? "Answers" : "Hashes",
+           100 * p->accuracy);
     print_texts(&p->unknown, &screen, "Not known:");
     ft_model_error_print(&p->error, p->captured.inputs.topology, stdout);
     return 0;

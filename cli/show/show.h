@@ -22,6 +22,9 @@ int ft_show_explain_named(const struct ft_screen *screen, const struct ft_value 
 int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_diagnoses(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root);
+/* An agent's record of probes; topology: the daemon's, for names of switches, or NULL. */
+int ft_show_probe(const struct ft_screen *screen, const struct ft_value *record,
+                  const struct ft_value *topology);
 int ft_show_rhythm(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_spread(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_plans(const struct ft_screen *screen, const struct ft_value *root);

@@ -106,15 +106,20 @@ static bool weaker_cell(struct ft_grid *grid, const struct ft_value *hop)
         const char *evidence;
         const char *text;
     } weaker[] = {
-        {"predicted", "predicted: by the switch's hash, as learnt; no samples here"},
-        {"oracle", "oracle: the switch answers that it would; no samples here"},
-        {"probed", "probed: a packet of this 5-tuple was answered; no samples here"},
-        {"inferred", "inferred: from counters of ports; no samples here"},
+        {"predicted", "predicted: by the switch's hash, as learnt"},
+        {"oracle", "oracle: the switch answers that it would"},
+        {"probed", "probed: a packet of this 5-tuple was answered"},
+        {"inferred", "inferred: from counters of ports"},
     };
+    double accuracy;
 
     for (size_t i = 0; i < sizeof(weaker) / sizeof(weaker[0]); i++)
         if (ft_value_is(hop, "evidence", weaker[i].evidence)) {
-            ft_grid_cell(grid, FT_YELLOW, "%s", weaker[i].text);
+            if (ft_value_real(hop, "accuracy", &accuracy))
+                ft_grid_cell(grid, FT_YELLOW, "%s, which was right for %.1f%% of other flows",
+                             weaker[i].text, accuracy * 100);
+            else
+                ft_grid_cell(grid, FT_YELLOW, "%s; no samples here", weaker[i].text);
             return true;
         }
     return false;
@@ -122,7 +127,7 @@ static bool weaker_cell(struct ft_grid *grid, const struct ft_value *hop)
 
 static void samples_cell(struct ft_grid *grid, const struct ft_value *hop)
 {
-    const char *way = ft_value_str(hop, "out_lag") ? "aggregate" : "port";
+    const char *out_kind = ft_value_str(hop, "out_lag") ? "aggregate" : "port";
     char share_text[FT_UNIT_BYTES], lo_text[FT_UNIT_BYTES];
     uint64_t samples = 0;
     double share = 1, lo = 0;
@@ -138,10 +143,10 @@ static void samples_cell(struct ft_grid *grid, const struct ft_value *hop)
         ft_grid_cell(grid, FT_DIM, "no samples here; known from its neighbours");
     else if (share >= 1)
         ft_grid_cell(grid, FT_PLAIN, "%llu sample%s, all by this %s", (unsigned long long)samples,
-                     samples == 1 ? "" : "s", way);
+                     samples == 1 ? "" : "s", out_kind);
     else
         ft_grid_cell(grid, FT_PLAIN, "%llu samples, %s by this %s (at least %s)",
-                     (unsigned long long)samples, ft_unit_percent(share_text, share), way,
+                     (unsigned long long)samples, ft_unit_percent(share_text, share), out_kind,
                      ft_unit_percent(lo_text, lo));
 }
 

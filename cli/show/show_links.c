@@ -80,7 +80,7 @@ static void depth_cells(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_skip(grid);
 }
 
-static void place_cell(struct ft_grid *grid, const char *name, const char *port)
+static void endpoint_cell(struct ft_grid *grid, const char *name, const char *port)
 {
     ft_grid_cell(grid, FT_PLAIN, "%s%s%s", name ? name : "", name && port ? " " : "",
                  port ? port : "");
@@ -98,8 +98,8 @@ void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
     char text[FT_UNIT_BYTES];
     double speed;
 
-    place_cell(grid, name, port);
-    place_cell(grid, ft_value_str(record, "peer"), ft_value_str(record, "peer_port"));
+    endpoint_cell(grid, name, port);
+    endpoint_cell(grid, ft_value_str(record, "peer"), ft_value_str(record, "peer_port"));
     ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
     count_cell(grid, record, "flows", false);
     rate_cell(grid, record);

@@ -11,7 +11,7 @@
 #include "cli/output/text.h"
 #include "cli/output/units.h"
 
-#define GRID_PLACES_MAX 12
+#define GRID_LABELS_MAX 12
 #define EDGES_SHOWN     20
 
 static const struct ft_column edge_columns[] = {
@@ -46,7 +46,7 @@ static double real(const struct ft_value *object, const char *name)
     return value;
 }
 
-static void place_cell(struct ft_grid *grid, const struct ft_value *members, uint64_t rank)
+static void endpoint_cell(struct ft_grid *grid, const struct ft_value *members, uint64_t rank)
 {
     const char *host = NULL;
     uint64_t r;
@@ -76,8 +76,8 @@ static void edge_row(struct ft_grid *grid, const struct ft_value *members,
 
     ft_value_uint(edge, "src", &src);
     ft_value_uint(edge, "dst", &dst);
-    place_cell(grid, members, src);
-    place_cell(grid, members, dst);
+    endpoint_cell(grid, members, src);
+    endpoint_cell(grid, members, dst);
     ft_grid_cell(grid, FT_PLAIN, "%s", op ? op : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_size(text, sent));
     if (formula > 0) {
@@ -132,19 +132,19 @@ static void value_cell(struct ft_grid *grid, double value, bool messages)
 
 static int show_square(const struct ft_screen *screen, const struct ft_matrix *m, bool messages)
 {
-    struct ft_column columns[GRID_PLACES_MAX + 2] = {{.title = "FROM \\ TO"}};
+    struct ft_column columns[GRID_LABELS_MAX + 2] = {{.title = "FROM \\ TO"}};
     struct ft_grid *grid;
     int rc;
 
-    for (size_t i = 0; i < m->places; i++)
+    for (size_t i = 0; i < m->label_count; i++)
         columns[i + 1] = (struct ft_column){.title = m->labels[i], .right = true};
-    columns[m->places + 1] = (struct ft_column){.title = "ALL", .right = true};
-    grid = ft_grid_new(columns, m->places + 2);
-    for (size_t i = 0; i < m->places; i++) {
+    columns[m->label_count + 1] = (struct ft_column){.title = "ALL", .right = true};
+    grid = ft_grid_new(columns, m->label_count + 2);
+    for (size_t i = 0; i < m->label_count; i++) {
         double sum = 0;
 
         ft_grid_cell(grid, FT_PLAIN, "%s", m->labels[i]);
-        for (size_t k = 0; k < m->places; k++) {
+        for (size_t k = 0; k < m->label_count; k++) {
             const struct ft_matrix_cell *c = ft_matrix_cell(m, i, k);
             double value = messages ? c->messages : c->bytes;
 
@@ -187,7 +187,7 @@ static int show_comm(const struct ft_screen *screen, const struct ft_value *comm
     if (rc)
         return rc;
     show_head(screen, comm);
-    if (m->places <= GRID_PLACES_MAX)
+    if (m->label_count <= GRID_LABELS_MAX)
         rc = show_square(screen, m, args->messages);
     if (rc == 0 && ft_value_count(ft_value_get(comm, "edges")) > 0) {
         fputc('\n', screen->out);

@@ -117,7 +117,7 @@ struct line {
     const struct ft_value *record;
     bool ack;
     double bps;
-    size_t place;
+    size_t position;
 };
 
 /* What carries data first, the fastest first; else as the daemon sent it. */
@@ -129,7 +129,7 @@ static int by_weight(const void *left, const void *right)
         return a->ack ? 1 : -1;
     if (a->bps != b->bps)
         return a->bps < b->bps ? 1 : -1;
-    return a->place < b->place ? -1 : 1;
+    return a->position < b->position ? -1 : 1;
 }
 
 struct ft_grid *ft_rows_paths(void)
@@ -149,7 +149,7 @@ int ft_rows_paths_add_all(struct ft_grid *grid, const struct ft_value *records)
         lines[i].record = ft_value_at(records, i);
         lines[i].ack = ft_value_is(lines[i].record, "role", "ack") ||
                        ft_value_is(lines[i].record, "role", "cnp");
-        lines[i].place = i;
+        lines[i].position = i;
         ft_value_real(lines[i].record, "rate_bps", &lines[i].bps);
     }
     qsort(lines, count, sizeof(*lines), by_weight);

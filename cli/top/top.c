@@ -119,7 +119,7 @@ static void draw_foot(const struct top *t, unsigned y)
 
     if (*t->wrong)
         snprintf(text, sizeof(text), "\033[1;31m%s\033[0m", t->wrong);
-    else if (ft_top_fetch_is_under_way(t->fetch) && awaited_s >= SLOW_S)
+    else if (ft_top_fetch_is_in_flight(t->fetch) && awaited_s >= SLOW_S)
         snprintf(text, sizeof(text), "\033[33mno answer for %lld s\033[0m", (long long)awaited_s);
     else
         snprintf(text, sizeof(text),
@@ -306,7 +306,7 @@ static void on_signal(struct top *t)
 /* Until something happens, or the next request or the next second of an awaited answer is due. */
 static void await(struct top *t)
 {
-    bool asking = ft_top_fetch_is_under_way(t->fetch);
+    bool asking = ft_top_fetch_is_in_flight(t->fetch);
     int64_t left_ns = -ft_mono_since_ns(ft_mono_now(), t->next);
     int timeout = asking ? MS_PER_S : left_ns <= 0 ? 0 : (int)(left_ns / (NS_PER_S / MS_PER_S)) + 1;
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
@@ -334,7 +334,7 @@ static int go_on(struct top *t)
             await(t);
         while (rc == 0 && !t->over && (key = ft_top_screen_key()))
             rc = on_key(t, key);
-        if (rc == 0 && !t->over && !ft_top_fetch_is_under_way(t->fetch) &&
+        if (rc == 0 && !t->over && !ft_top_fetch_is_in_flight(t->fetch) &&
             ft_mono_since_ns(ft_mono_now(), t->next) >= 0)
             rc = ask(t);
     }

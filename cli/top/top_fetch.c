@@ -16,7 +16,7 @@
 
 struct ft_top_fetch {
     pthread_t thread;
-    bool under_way;
+    bool in_flight;
     int over, stop; /* eventfds: it is over; it shall end */
     struct ft_args args;
     enum ft_command commands[FT_TOP_ANSWERS];
@@ -92,7 +92,7 @@ int ft_top_fetch_begin(struct ft_top_fetch *f, const struct ft_args *args,
     memcpy(f->commands, commands, f->count * sizeof(*commands));
     f->result = (struct ft_top_result){.rc = 0};
     rc = pthread_create(&f->thread, NULL, run, f);
-    f->under_way = rc == 0;
+    f->in_flight = rc == 0;
     return -rc;
 }
 
@@ -109,21 +109,21 @@ void ft_top_fetch_stop(struct ft_top_fetch *f)
     const uint64_t one = 1;
     struct ft_top_result unwanted;
 
-    if (!f->under_way)
+    if (!f->in_flight)
         return;
     while (write(f->stop, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
     pthread_join(f->thread, NULL);
-    f->under_way = false;
+    f->in_flight = false;
     clear(f->stop);
     clear(f->over);
     unwanted = f->result;
     ft_top_result_free(&unwanted);
 }
 
-bool ft_top_fetch_is_under_way(const struct ft_top_fetch *f)
+bool ft_top_fetch_is_in_flight(const struct ft_top_fetch *f)
 {
-    return f->under_way;
+    return f->in_flight;
 }
 
 int ft_top_fetch_fd(const struct ft_top_fetch *f)
@@ -135,10 +135,10 @@ bool ft_top_fetch_take(struct ft_top_fetch *f, struct ft_top_result *result)
 {
     uint64_t count;
 
-    if (!f->under_way || read(f->over, &count, sizeof(count)) < 0)
+    if (!f->in_flight || read(f->over, &count, sizeof(count)) < 0)
         return false;
     pthread_join(f->thread, NULL);
-    f->under_way = false;
+    f->in_flight = false;
     *result = f->result;
     f->result = (struct ft_top_result){.rc = 0};
     return true;

@@ -36,7 +36,7 @@ int ft_top_fetch_begin(struct ft_top_fetch *fetch, const struct ft_args *args,
 /* Ends what is in progress, if anything. */
 void ft_top_fetch_stop(struct ft_top_fetch *fetch);
 
-bool ft_top_fetch_is_under_way(const struct ft_top_fetch *fetch);
+bool ft_top_fetch_is_in_flight(const struct ft_top_fetch *fetch);
 
 /* Can be read when it is over. */
 int ft_top_fetch_fd(const struct ft_top_fetch *fetch);

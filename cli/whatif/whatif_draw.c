@@ -125,8 +125,8 @@ static uint32_t choose(void *arg, const struct ft_choice *choice, uint32_t in,
 }
 
 /* Flows by their headers, whose source ports are drawn but for the first of all. */
-static int place_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
-                        struct ft_path *paths)
+static int assign_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
+                         struct ft_path *paths)
 {
     uint32_t guessed = 0;
     int rc = 0;
@@ -147,8 +147,8 @@ static int place_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64_
 }
 
 /* A path for each queue pair of each flow: they are flows of their own to the fabric. */
-static int place(const struct ft_whatif *w, enum ft_whatif_policy policy, uint64_t seed,
-                 struct ft_path *paths)
+static int assign(const struct ft_whatif *w, enum ft_whatif_policy policy, uint64_t seed,
+                  struct ft_path *paths)
 {
     struct ft_policy_input in = w->in;
     struct ft_demand *demands = calloc((size_t)in.count * w->pairs + 1, sizeof(*demands));
@@ -205,8 +205,8 @@ static int spray(const struct ft_whatif *w, struct placed *p)
     return rc;
 }
 
-static int place_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
-                     struct placed *p)
+static int assign_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
+                      struct placed *p)
 {
     enum ft_whatif_policy policy = o->policy;
     int rc;
@@ -217,9 +217,9 @@ static int place_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t s
     if (rc == 0 && policy == FT_WHATIF_OBSERVED)
         memcpy(p->paths, w->captured->paths, w->in.count * sizeof(*p->paths));
     else if (rc == 0 && ft_whatif_is_hashed(policy))
-        rc = place_hashed(w, o, seed, p->paths);
+        rc = assign_hashed(w, o, seed, p->paths);
     else if (rc == 0)
-        rc = place(w, policy, seed, p->paths);
+        rc = assign(w, policy, seed, p->paths);
     return rc;
 }
 
@@ -229,7 +229,7 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
     struct placed p = {0};
     struct ft_measured m;
     double step_s, *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
-    int rc = w->times && !times_s ? -ENOMEM : place_all(w, o, seed, &p);
+    int rc = w->times && !times_s ? -ENOMEM : assign_all(w, o, seed, &p);
 
     if (rc == 0)
         rc = ft_measure(in, p.paths, p.first, &m);

@@ -8,15 +8,19 @@
 
 #include "daemon/api/list.h"
 #include "daemon/diagnosis/diagnoser.h"
+#include "daemon/diagnosis/rhythms.h"
+#include "daemon/join/join.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "lib/io/http.h"
 
 #define DIAGNOSES_A_STEP 16
+#define STALLS_FROM      (UINT64_C(1) << 32) /* position of the first by flows */
 
 struct diagnoses_list {
     struct ft_list list;
     uint32_t index;
+    uint32_t stalls;  /* likewise of those by flows, which come then; 0: it is not at these */
     char *job, *host; /* that are asked for; NULL: all */
 };
 
@@ -39,7 +43,7 @@ static void emit(void *arg, const Fabrictrace__Record *record)
     struct diagnoses_list *d = arg;
 
     if (is(d->job, record->diagnosis->job) && is(d->host, record->diagnosis->host)) {
-        d->list.position = d->index;
+        d->list.position = d->stalls ? STALLS_FROM + d->stalls : d->index;
         ft_list_record(&d->list, record);
     }
 }
@@ -50,9 +54,15 @@ static int step(struct ft_list *list)
     const struct ft_stages *stages = ft_pipeline_stages(list->view->pipeline);
     const struct ft_emitter emitter = {emit, d};
 
-    for (unsigned i = 0; i < DIAGNOSES_A_STEP; i++)
-        if (!stages->diagnoser || !ft_diagnoser_next(stages->diagnoser, &d->index, &emitter))
+    const char *fabric = ft_topology_fabric(ft_join_topology(stages->join));
+
+    for (unsigned i = 0; i < DIAGNOSES_A_STEP; i++) {
+        if (d->stalls == 0 && stages->diagnoser &&
+            ft_diagnoser_next(stages->diagnoser, &d->index, &emitter))
+            continue;
+        if (!ft_rhythms_next_stall(stages->rhythms, fabric, &d->stalls, &emitter))
             return 0;
+    }
     return 1;
 }
 

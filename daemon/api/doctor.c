@@ -26,6 +26,10 @@
 #define ADVISE_SLOW                                                                                \
     "give the daemon a core of its own, or divide the flows among several (group.role); lower "    \
     "sampling rates help as well"
+#define ADVISE_RECORDING                                                                           \
+    "windows, their links, imbalance and elephants, and events are complete; for the rest keep "   \
+    "more "                                                                                        \
+    "(incident) and record a longer time (fabrictrace record --last)"
 #define ADVISE_CLOCK "synchronise all hosts with one NTP or PTP server"
 
 /* Of one step. */
@@ -38,6 +42,7 @@ struct ft_doctor {
     uint64_t seed;
     const struct ft_stages *stages;
     const struct ft_oracle *oracle; /* NULL: nobody is asked */
+    int64_t recorded_from_ms;       /* 0: of a complete one, or live */
     struct ft_findings findings;
     size_t part;
     uint32_t index; /* in the part */
@@ -366,6 +371,21 @@ static bool look_at_load(struct ft_doctor *d)
     return false;
 }
 
+static bool look_at_recording(struct ft_doctor *d)
+{
+    struct ft_finding *f;
+
+    if (d->recorded_from_ms == 0)
+        return false;
+    f = ft_findings_add(&d->findings, FT_FINDING_NOTE, NULL, NULL, ADVISE_RECORDING,
+                        "this is a recording that began after its daemon: ranks, queue pairs and "
+                        "states of hosts that were reported before it are missing, and counts, "
+                        "times of flows and paths begin with it");
+    if (f)
+        f->since_ms = d->recorded_from_ms;
+    return false;
+}
+
 static bool look_at_oracle(struct ft_doctor *d)
 {
     if (d->oracle)
@@ -405,9 +425,9 @@ static bool look_at_losses(struct ft_doctor *d)
 }
 
 static bool (*const parts[])(struct ft_doctor *d) = {
-    look_at_discovery, look_at_wiring,  look_at_exporters, look_for_counters,
-    look_at_ports,     look_at_healths, look_at_load,      look_at_oracle,
-    look_at_agents,    look_at_pairing, look_at_losses,
+    look_at_recording, look_at_discovery, look_at_wiring,  look_at_exporters,
+    look_for_counters, look_at_ports,     look_at_healths, look_at_load,
+    look_at_oracle,    look_at_agents,    look_at_pairing, look_at_losses,
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
@@ -427,6 +447,11 @@ struct ft_doctor *ft_doctor_new(struct ft_pipeline *pipeline, uint64_t seed)
 void ft_doctor_oracle(struct ft_doctor *d, const struct ft_oracle *oracle)
 {
     d->oracle = oracle;
+}
+
+void ft_doctor_recorded(struct ft_doctor *d, int64_t from_ms)
+{
+    d->recorded_from_ms = from_ms;
 }
 
 void ft_doctor_free(struct ft_doctor *d)

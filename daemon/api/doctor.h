@@ -6,6 +6,8 @@
  * or counters, ids that name no port, sources that contradict each other, losses on the way here,
  * clocks that are off. Pure. Thread: the pipeline's.
  */
+#include <stdint.h>
+
 #include "daemon/publish/findings.h"
 
 struct ft_pipeline;
@@ -19,6 +21,9 @@ void ft_doctor_free(struct ft_doctor *doctor);
 /* Switches that are asked by which port they send flows, borrowed; NULL: none are. */
 struct ft_oracle;
 void ft_doctor_oracle(struct ft_doctor *doctor, const struct ft_oracle *oracle);
+
+/* What is looked at is a recording that began at this time, after its daemon; 0: it did not. */
+void ft_doctor_recorded(struct ft_doctor *doctor, int64_t from_ms);
 
 /* Looks at the next part, a few milliseconds' work; false: that was all. */
 bool ft_doctor_step(struct ft_doctor *doctor);

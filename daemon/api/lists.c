@@ -239,8 +239,10 @@ int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_wr
     d->list.free = free_doctor;
     d->list.by_position = true;
     d->doctor = ft_doctor_new(view->pipeline, view->seed);
-    if (d->doctor)
+    if (d->doctor) {
         ft_doctor_oracle(d->doctor, view->oracle);
+        ft_doctor_recorded(d->doctor, view->recorded_from_ms);
+    }
     if (!d->doctor || find_order(d, view, &page)) {
         free_doctor(&d->list);
         return ft_api_refuse(body, 503, "no memory");

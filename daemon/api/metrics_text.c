@@ -21,6 +21,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/plans/follower.h"
+#include "daemon/probe/probed.h"
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
 #include "daemon/spread/spread.h"
@@ -53,7 +54,8 @@ static void write_records(struct ft_prom *p, const struct ft_pipeline *pipeline)
     ft_prom_one_double(p, FT_METRIC_FIRST_PATH_MAX, (double)s->first_path_max_ms / 1000);
 }
 
-static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d)
+static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d,
+                            const struct ft_rhythms *rhythms)
 {
     const ProtobufCEnumDescriptor *syndromes = &fabrictrace__syndrome__descriptor;
     const struct ft_diagnoser_stats *s = ft_diagnoser_stats(d);
@@ -61,9 +63,11 @@ static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d)
 
     ft_prom_family(p, FT_METRIC_DIAGNOSES);
     for (unsigned i = 1; i < syndromes->n_values; i++) {
+        Fabrictrace__Syndrome syndrome = (Fabrictrace__Syndrome)syndromes->values[i].value;
+
         ft_json_enum_text(syndromes, syndromes->values[i].value, name);
         ft_prom_u64(p, FT_PROM_LABELS(name),
-                    ft_diagnoser_count(d, (Fabrictrace__Syndrome)syndromes->values[i].value));
+                    ft_diagnoser_count(d, syndrome) + ft_rhythms_stalls(rhythms, syndrome));
     }
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_LOOKS, s->looks);
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_GAPS, s->gaps);
@@ -71,7 +75,7 @@ static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d)
     ft_prom_one(p, FT_METRIC_DIAGNOSES_REFUSED, s->refused);
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS, ft_recent_ranks(ft_diagnoser_recent(d)));
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_DELAYS_REFUSED,
-                ft_recent_delays_refused(ft_diagnoser_recent(d)));
+                ft_recent_delays_refused(ft_diagnoser_recent(d)) + s->pairs_left_out);
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS_REFUSED, ft_recent_refused(ft_diagnoser_recent(d)));
 }
 
@@ -124,7 +128,33 @@ static void write_plans(struct ft_prom *p, const struct ft_follower *f)
     }
     ft_prom_one(p, FT_METRIC_PLAN_PORTS, s.ports);
     ft_prom_one(p, FT_METRIC_PLAN_PORTS_REFUSED, s.refused);
+    ft_prom_one(p, FT_METRIC_PLAN_PORTS_HELD, s.held);
+    ft_prom_one(p, FT_METRIC_PLAN_ENDS_REFUSED, s.strange);
     ft_prom_one(p, FT_METRIC_PLAN_WITHDRAWALS, s.asked);
+}
+
+static void write_hashes(struct ft_prom *p, const struct ft_hashes *hashes)
+{
+    uint64_t confirmed, contradicted;
+
+    ft_hashes_checked(hashes, &confirmed, &contradicted);
+    ft_prom_one(p, FT_METRIC_HASH_SETS, ft_hashes_count(hashes));
+    ft_prom_one(p, FT_METRIC_HASH_SETS_REFUSED, ft_hashes_refused(hashes));
+    ft_prom_one(p, FT_METRIC_HASH_SETS_TRUSTED, ft_hashes_trusted(hashes));
+    ft_prom_family(p, FT_METRIC_HASH_PREDICTIONS);
+    ft_prom_u64(p, FT_PROM_LABELS("agree"), confirmed);
+    ft_prom_u64(p, FT_PROM_LABELS("differ"), contradicted);
+}
+
+static void write_probed(struct ft_prom *p, const struct ft_probed *probed)
+{
+    ft_prom_one(p, FT_METRIC_PROBED_FLOWS, probed->flows);
+    ft_prom_family(p, FT_METRIC_PROBED_ANSWERS);
+    ft_prom_u64(p, FT_PROM_LABELS("used"), probed->used);
+    ft_prom_u64(p, FT_PROM_LABELS("unknown"), probed->unknown);
+    ft_prom_u64(p, FT_PROM_LABELS("strange"), probed->strange);
+    ft_prom_u64(p, FT_PROM_LABELS("silent"), probed->silent);
+    ft_prom_one(p, FT_METRIC_PROBED_PARALLEL, probed->parallel);
 }
 
 static void write_join(struct ft_prom *p, const struct ft_stages *stages)
@@ -137,15 +167,14 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     ft_prom_one(p, FT_METRIC_UNKNOWN_SWITCH, s->unknown_switch);
     ft_prom_one(p, FT_METRIC_UNKNOWN_PORT, s->unknown_port);
     ft_prom_one(p, FT_METRIC_DETOURS_REFUSED, ft_detours_refused(stages->detours));
-    if (stages->hashes) {
-        ft_prom_one(p, FT_METRIC_HASH_SETS, ft_hashes_count(stages->hashes));
-        ft_prom_one(p, FT_METRIC_HASH_SETS_REFUSED, ft_hashes_refused(stages->hashes));
-    }
+    if (stages->hashes)
+        write_hashes(p, stages->hashes);
+    write_probed(p, stages->probed);
     if (stages->spread)
         ft_prom_one(p, FT_METRIC_SPREAD_REFUSED, ft_spread_refused(stages->spread));
     write_plans(p, stages->follower);
     if (stages->diagnoser)
-        write_diagnoses(p, stages->diagnoser);
+        write_diagnoses(p, stages->diagnoser, stages->rhythms);
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
     ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
     ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));
@@ -231,7 +260,7 @@ struct page {
     struct ft_job_figures *jobs;
 };
 
-static size_t place_of(Fabrictrace__Kind kind)
+static size_t index_of(Fabrictrace__Kind kind)
 {
     const ProtobufCEnumDescriptor *kinds = &fabrictrace__kind__descriptor;
     size_t i = 0;
@@ -245,11 +274,11 @@ static void take_event(void *arg, const Fabrictrace__Event *event)
 {
     struct events *e = arg;
     char kind[FT_JSON_ENUM_BYTES];
-    size_t place = place_of(event->kind), severity = (size_t)event->severity;
+    size_t index = index_of(event->kind), severity = (size_t)event->severity;
 
-    if (place >= FT_METRICS_KINDS || severity >= SEVERITIES)
+    if (index >= FT_METRICS_KINDS || severity >= SEVERITIES)
         return;
-    e->counts[place][severity]++;
+    e->counts[index][severity]++;
     if (e->shown++ >= e->shown_max)
         return;
     ft_json_enum_text(&fabrictrace__kind__descriptor, (int32_t)event->kind, kind);

@@ -21,8 +21,6 @@ enum { OF, HOST, JOB, GROUP, ASKED };
 
 struct spread_list {
     struct ft_list list;
-    size_t at;
-    uint64_t window;
     char *asked[ASKED];
 };
 
@@ -52,17 +50,14 @@ static void emit(void *arg, const Fabrictrace__Record *record)
         ft_list_record(&l->list, record);
 }
 
-/* A window that closes meanwhile ends the list: what was read is of one window. */
+/* Where a window closes meanwhile, the list continues in its records, behind the same position. */
 static int step(struct ft_list *list)
 {
     struct spread_list *l = (struct spread_list *)list;
     const struct ft_stages *stages = ft_pipeline_stages(list->view->pipeline);
 
-    if (l->at && ft_spread_windows(stages->spread) != l->window)
-        return 0;
-    l->list.number = l->window = ft_spread_windows(stages->spread);
     for (unsigned i = 0; i < RECORDS_A_STEP; i++)
-        if (!ft_spread_next(stages->spread, &l->at, &(struct ft_emitter){emit, l}))
+        if (!ft_spread_next(stages->spread, &list->position, &(struct ft_emitter){emit, l}))
             return 0;
     return 1;
 }
@@ -77,12 +72,11 @@ int ft_api_spread(void *arg, const struct ft_http_request *request, struct ft_wr
 
     if (rc)
         return rc;
-    if (page.has_cursor && page.number != ft_spread_windows(view->stages->spread))
-        return ft_api_refuse(body, 400, "the cursor's window is no longer kept: begin anew");
     l = calloc(1, sizeof(*l));
     if (!l)
         return ft_api_refuse(body, 503, "no memory");
     ft_list_init(&l->list, view, &page);
+    l->list.by_position = true;
     l->list.step = step;
     l->list.free = free_list;
     for (int i = 0; i < ASKED; i++) {

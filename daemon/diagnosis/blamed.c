@@ -27,14 +27,14 @@ static uint32_t links_of(const void *arg, const struct ft_recent_rank *from, uin
 
 void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent,
                     const struct ft_recent_job *job, int64_t now_ms, bool numbered,
-                    const struct ft_witnesses *w)
+                    const struct ft_witnesses *w, struct ft_task *task)
 {
     const struct ft_delays_paths paths = {links_of, w};
 
     memset(b, 0, sizeof(*b));
     b->now_ms = now_ms;
     b->numbered = numbered;
-    if (ft_delays_judge(recent, job, now_ms, &paths, b->verdicts, &b->count))
+    if (ft_delays_judge(recent, job, now_ms, &paths, task, b->verdicts, &b->count, &b->left_out))
         b->count = 0;
 }
 
@@ -222,7 +222,7 @@ static bool is_receiver(const Fabrictrace__Diagnosis *m)
     return last && !last->peer_port && last->pauses >= PAUSES_MIN;
 }
 
-static void turn_round(Fabrictrace__Diagnosis *m)
+static void swap_ends(Fabrictrace__Diagnosis *m)
 {
     uint32_t rank = m->rank;
     char *host = m->host;
@@ -279,7 +279,7 @@ void ft_blamed_decide(struct ft_blamed *b, struct ft_diagnosis_report *r, struct
         if (is_receiver(m)) {
             m->side = FABRICTRACE__SIDE__SIDE_RECEIVER;
             m->confidence = 0.85;
-            turn_round(m);
+            swap_ends(m);
         } else if (room->suspects == 1) {
             m->side = FABRICTRACE__SIDE__SIDE_PAIR;
             m->confidence = 0.85;

@@ -23,6 +23,7 @@ struct ft_blamed {
     const struct ft_delays_verdict *now; /* that the report is of; NULL */
     bool numbered;                       /* processes have numbers of the job */
     int64_t now_ms;
+    uint64_t left_out; /* pairs that were not compared */
     char texts[FT_BLAMED_TEXTS][FT_TESTIMONY_BYTES];
     size_t text_count;
 };
@@ -30,7 +31,7 @@ struct ft_blamed {
 /* Without memory it says nothing. */
 void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent,
                     const struct ft_recent_job *job, int64_t now_ms, bool numbered,
-                    const struct ft_witnesses *w);
+                    const struct ft_witnesses *w, struct ft_task *task);
 
 /* Of a slow communicator whose culprit is not known, or not at which end: one that the matrix
  * blames; who is named needs no second diagnosis. False: all that the matrix blames was said of

@@ -47,6 +47,7 @@ uint32_t ft_delays_take(struct ft_delays *d, const Fabrictrace__Collective *c, i
                         size_t room, uint64_t *refused);
 
 struct ft_recent;
+struct ft_task;
 struct ft_recent_job;
 struct ft_recent_rank;
 
@@ -67,10 +68,15 @@ struct ft_delays_verdict {
 
 #define FT_DELAYS_VERDICTS 8
 
-/* Who of a job is slow, by the last seconds; the worst first. Learns what is usual of who is not.
+/* Cells that are compared at a time. */
+#define FT_DELAYS_JUDGED 65536
+
+/* Who of a job is slow, by the last seconds; the worst first. Adds to left_out what it did not
+ * compare. Learns what is usual of who is not.
  * -ENOMEM. */
 int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *job, int64_t now_ms,
-                    const struct ft_delays_paths *paths,
-                    struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count);
+                    const struct ft_delays_paths *paths, struct ft_task *task,
+                    struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count,
+                    uint64_t *left_out);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "daemon/diagnosis/delays.h"
 #include "daemon/diagnosis/recent.h"
+#include "lib/base/task.h"
 #include "lib/diagnosis/stats.h"
 
 #define FRESH_MS   20000
@@ -37,6 +38,7 @@ struct table {
     double *room;
     size_t entry_count, cell_count;
     uint32_t process_count;
+    struct ft_task *task;
 };
 
 /* The median of the recent values; false: too few. */
@@ -71,9 +73,10 @@ static uint32_t index_of(struct table *t, struct ft_recent_process *p)
 }
 
 static void list(struct table *t, const struct ft_recent *recent, const struct ft_recent_job *job,
-                 int64_t now_ms)
+                 int64_t now_ms, size_t room)
 {
     for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
+        ft_task_spend(t->task, 1);
         if (r->process) {
             r->process->index = UINT32_MAX;
             r->process->sends_well = r->process->receives_well = false;
@@ -87,11 +90,12 @@ static void list(struct table *t, const struct ft_recent *recent, const struct f
         }
     }
     for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
-        for (uint32_t i = 0; r->process && i < r->delays.count; i++) {
+        for (uint32_t i = 0; t->entry_count < room && r->process && i < r->delays.count; i++) {
             struct ft_delays_cell *cell = &r->delays.cells[i];
             const struct ft_recent_rank *peer = ft_recent_find(recent, r->comm_id, cell->peer);
             struct entry *e = &t->entries[t->entry_count];
 
+            ft_task_spend(t->task, 2);
             if (!peer || !peer->process || peer->process == r->process ||
                 !value_of(cell, now_ms, &e->raw))
                 continue;
@@ -134,12 +138,13 @@ static void relate(struct table *t)
 {
     struct entry *e = t->entries;
 
-    qsort(e, t->entry_count, sizeof(*e), by_kind);
+    ft_task_sort(t->task, e, t->entry_count, sizeof(*e), by_kind);
     for (size_t i = 0, n; i < t->entry_count; i += n) {
         double usual;
 
         for (n = 0; i + n < t->entry_count && e[i + n].cell->kind == e[i].cell->kind; n++)
             t->room[n] = e[i + n].raw;
+        ft_task_spend(t->task, 1 + n / 4);
         usual = ft_median(t->room, n);
         for (size_t k = i; k < i + n; k++) {
             e[k].alone = n < LIKE;
@@ -149,7 +154,7 @@ static void relate(struct table *t)
                 e[k].value = e[k].cell->usual_count >= PAST_MIN ? e[k].raw - e[k].cell->usual : 0;
         }
     }
-    qsort(e, t->entry_count, sizeof(*e), by_pair);
+    ft_task_sort(t->task, e, t->entry_count, sizeof(*e), by_pair);
 }
 
 static void make_cells(struct table *t, const struct ft_delays_paths *paths)
@@ -158,6 +163,7 @@ static void make_cells(struct table *t, const struct ft_delays_paths *paths)
         const struct entry *e = &t->entries[i];
         struct ft_blame_cell *cell = &t->cells[t->cell_count];
 
+        ft_task_spend(t->task, 1);
         if (i > 0 && e->from == e[-1].from && e->to == e[-1].to)
             continue;
         *cell = (struct ft_blame_cell){.value = e->value, .from = e->from, .to = e->to};
@@ -199,6 +205,7 @@ static double past_of(struct table *t)
     for (size_t i = 0; i < t->entry_count; i++)
         if (!t->entries[i].alone && t->entries[i].cell->usual_count >= PAST_MIN)
             t->room[n++] = t->entries[i].raw - t->entries[i].cell->usual;
+    ft_task_spend(t->task, 1 + n / 4);
     return n > 0 && n >= t->entry_count / 2 ? -ft_median(t->room, n) : NAN;
 }
 
@@ -207,6 +214,8 @@ static void learn(struct table *t, const struct ft_blames *blames)
     for (size_t i = 0; i < t->entry_count; i++) {
         struct ft_delays_cell *cell = t->entries[i].cell;
 
+        if (i % 8 == 0)
+            ft_task_spend(t->task, 1);
         /* What is above the bar is not learnt, whoever is to blame. */
         if (t->entries[i].value > (blames->bar > 0 ? blames->bar : log(LEAST)) ||
             (cell->usual_count >= PAST_MIN && t->entries[i].raw - cell->usual > log(LEAST)))
@@ -217,8 +226,8 @@ static void learn(struct table *t, const struct ft_blames *blames)
     }
 }
 
-static void tell(struct table *t, const struct ft_blames *blames,
-                 struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count)
+static void add_found(struct table *t, const struct ft_blames *blames,
+                      struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count)
 {
     for (size_t i = 0; i < blames->count && *count < FT_DELAYS_VERDICTS; i++) {
         const struct ft_blame *b = &blames->items[i];
@@ -254,15 +263,17 @@ static void note_acquitted(const struct ft_recent_job *job, const struct ft_blam
 }
 
 int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *job, int64_t now_ms,
-                    const struct ft_delays_paths *paths,
-                    struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count)
+                    const struct ft_delays_paths *paths, struct ft_task *task,
+                    struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count,
+                    uint64_t *left_out)
 {
-    size_t room = cells_of(job);
+    size_t all = cells_of(job), room = all < FT_DELAYS_JUDGED ? all : FT_DELAYS_JUDGED;
     struct ft_blames blames = {0};
-    struct table t = {0};
+    struct table t = {.task = task};
     int rc = -ENOMEM;
 
     *count = 0;
+    *left_out += all - room;
     if (room == 0)
         return 0;
     t.entries = calloc(room, sizeof(*t.entries));
@@ -270,14 +281,14 @@ int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *
     t.entry_of = calloc(room, sizeof(*t.entry_of));
     t.room = calloc(room, sizeof(*t.room));
     if (t.entries && t.cells && t.entry_of && t.room) {
-        list(&t, recent, job, now_ms);
+        list(&t, recent, job, now_ms, room);
         relate(&t);
         make_cells(&t, paths);
-        rc =
-            ft_blame_find(t.cells, t.cell_count, t.process_count, log(LEAST), past_of(&t), &blames);
+        rc = ft_blame_find(t.cells, t.cell_count, t.process_count, log(LEAST), past_of(&t), &blames,
+                           task);
     }
     if (rc == 0) {
-        tell(&t, &blames, out, count);
+        add_found(&t, &blames, out, count);
         note_acquitted(job, &blames);
         learn(&t, &blames);
     }

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "daemon/diagnosis/blamed.h"
+#include "daemon/diagnosis/event.h"
 #include "daemon/diagnosis/gather.h"
 #include "lib/base/table.h"
+#include "lib/base/task.h"
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/report.h"
 
@@ -25,10 +27,9 @@
 #define OPERATIONS_MIN 3
 #define FIRST_WAIT_MS  300000
 /* A host that reported and is silent for so long has gone. */
-#define SILENT_MS     15000
-#define JOBS_A_STEP   64
-#define SUBJECT_BYTES 128
-#define NS_PER_MS     UINT64_C(1000000)
+#define SILENT_MS   15000
+#define JOBS_A_STEP 64
+#define NS_PER_MS   UINT64_C(1000000)
 
 struct standing_key {
     char job[FT_RECENT_NAME];
@@ -49,19 +50,22 @@ struct ft_diagnoser {
     struct ft_recent *recent;
     struct ft_table *standing;
     struct ft_diagnosis_report *report;
-    uint32_t cursor; /* the next job */
+    uint32_t cursor;   /* the next job */
+    struct look *look; /* in progress; NULL */
     struct ft_diagnoser_stats stats;
 };
 
 /* One look at a job. */
 struct look {
     struct ft_diagnoser *d;
-    const struct ft_diagnoser_surroundings *around;
+    struct ft_task *task;
+    struct ft_diagnoser_surroundings around;
     struct ft_recent_job *job;
     struct ft_gathered g;
     struct ft_blamed blamed;
     int64_t now_ms;
     bool hangs; /* something stands for long */
+    bool vain;  /* the program ends: nobody needs what it finds */
 };
 
 struct ft_diagnoser *ft_diagnoser_new(const struct ft_diagnoser_config *config)
@@ -84,6 +88,23 @@ struct ft_diagnoser *ft_diagnoser_new(const struct ft_diagnoser_config *config)
     return d;
 }
 
+/* True: there is more. */
+static bool step_look(struct ft_diagnoser *d, uint64_t work)
+{
+    if (!d->look || ft_task_step(d->look->task, work))
+        return d->look != NULL;
+    ft_task_free(d->look->task);
+    free(d->look);
+    d->look = NULL;
+    return false;
+}
+
+void ft_diagnoser_finish(struct ft_diagnoser *d)
+{
+    while (step_look(d, UINT64_MAX))
+        ;
+}
+
 void ft_diagnoser_free(struct ft_diagnoser *d)
 {
     struct standing *s;
@@ -91,6 +112,10 @@ void ft_diagnoser_free(struct ft_diagnoser *d)
 
     if (!d)
         return;
+    if (d->look) {
+        d->look->vain = true;
+        ft_diagnoser_finish(d);
+    }
     while (d->standing && (s = ft_table_next(d->standing, &index)))
         free(s->packed);
     ft_table_free(d->standing);
@@ -102,61 +127,21 @@ void ft_diagnoser_free(struct ft_diagnoser *d)
 void ft_diagnoser_collective(struct ft_diagnoser *d, const Fabrictrace__Collective *c,
                              int64_t now_ms)
 {
+    ft_diagnoser_finish(d);
     ft_recent_collective(d->recent, c, now_ms);
 }
 
 void ft_diagnoser_progress(struct ft_diagnoser *d, const Fabrictrace__Progress *p, int64_t now_ms)
 {
+    ft_diagnoser_finish(d);
     ft_recent_progress(d->recent, p, now_ms);
 }
 
 void ft_diagnoser_communicator(struct ft_diagnoser *d, const Fabrictrace__Communicator *c)
 {
+    ft_diagnoser_finish(d);
     if (c->comm_id && c->closed)
         ft_recent_leave(d->recent, c->comm_id, c->rank, c->pid);
-}
-
-/* The event of a diagnosis; borrows from it and from subject. */
-static void fill_event(Fabrictrace__Event *event, Fabrictrace__Evidence *evidence,
-                       const Fabrictrace__Diagnosis *m, char subject[SUBJECT_BYTES])
-{
-    static const Fabrictrace__Kind kinds[] = {
-        [FABRICTRACE__SYNDROME__SYNDROME_UNKNOWN] = FABRICTRACE__KIND__KIND_UNKNOWN,
-        [FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG] = FABRICTRACE__KIND__KIND_NONCOMM_HANG,
-        [FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG] = FABRICTRACE__KIND__KIND_COMM_HANG,
-        [FABRICTRACE__SYNDROME__SYNDROME_MISMATCH] = FABRICTRACE__KIND__KIND_MISMATCH,
-        [FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW] = FABRICTRACE__KIND__KIND_NONCOMM_SLOW,
-        [FABRICTRACE__SYNDROME__SYNDROME_COMM_SLOW] = FABRICTRACE__KIND__KIND_COMM_SLOW,
-        [FABRICTRACE__SYNDROME__SYNDROME_MIXED] = FABRICTRACE__KIND__KIND_MIXED_SLOW,
-    };
-
-    bool pair = m->has_peer && m->has_side &&
-                (m->side == FABRICTRACE__SIDE__SIDE_PAIR || m->side == FABRICTRACE__SIDE__SIDE_ANY);
-
-    if (m->has_rank && pair)
-        snprintf(subject, SUBJECT_BYTES, "%s/rank %u to %u", m->job ? m->job : m->communicator,
-                 m->rank, m->peer);
-    else if (m->has_rank)
-        snprintf(subject, SUBJECT_BYTES, "%s/rank %u", m->job ? m->job : m->communicator, m->rank);
-    else
-        snprintf(subject, SUBJECT_BYTES, "%s/%s", m->job ? m->job : "", m->communicator);
-    fabrictrace__evidence__init(evidence);
-    evidence->host = m->host;
-    evidence->switch_ = m->switch_;
-    evidence->port = m->port;
-    evidence->flow = m->flow;
-    evidence->has_count = m->has_waiting;
-    evidence->count = m->waiting;
-    fabrictrace__event__init(event);
-    event->has_time_ms = event->has_since_ms = event->has_kind = event->has_severity = true;
-    event->time_ms = m->time_ms;
-    event->since_ms = m->since_ms;
-    event->fabric = m->fabric;
-    event->kind = kinds[m->syndrome];
-    event->severity = m->severity;
-    event->subject = subject;
-    event->message = m->message;
-    event->evidence = evidence;
 }
 
 static void emit(const struct ft_emitter *emitter, Fabrictrace__Diagnosis *m)
@@ -179,14 +164,14 @@ static void publish(struct standing *s, const struct ft_diagnoser_surroundings *
     Fabrictrace__Diagnosis *m = unpack(s);
     Fabrictrace__Evidence evidence;
     Fabrictrace__Event event;
-    char subject[SUBJECT_BYTES];
+    char subject[FT_DIAGNOSIS_SUBJECT_BYTES];
 
     if (!m)
         return;
     m->time_ms = (uint64_t)now_ms;
     m->has_cleared = m->cleared = over;
     emit(around->emitter, m);
-    fill_event(&event, &evidence, m, subject);
+    ft_diagnosis_event(m, &event, &evidence, subject);
     if (over)
         ft_events_clear(around->events, &event, now_ms);
     else
@@ -209,8 +194,7 @@ static bool is_hang(uint32_t syndrome)
            syndrome == FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG;
 }
 
-/* Counts a look that did not find what stands; hangs alone where nothing but these was looked for.
- */
+/* Counts a look that did not find what stands; hangs alone where only these were looked for. */
 static void miss(struct look *l, bool hangs_alone)
 {
     struct standing *s;
@@ -229,7 +213,7 @@ static void miss(struct look *l, bool hangs_alone)
         }
         s->hits = 0;
         if (!s->raised || ++s->misses >= MISSES)
-            remove_standing(l->d, s, l->around, l->now_ms);
+            remove_standing(l->d, s, &l->around, l->now_ms);
     }
 }
 
@@ -253,6 +237,8 @@ static void hit(struct look *l, const Fabrictrace__Diagnosis *m)
     struct standing *s;
     bool fresh;
 
+    if (l->vain)
+        return;
     memset(&key, 0, sizeof(key));
     memcpy(key.job, l->job->name, sizeof(key.job));
     key.syndrome = m->syndrome;
@@ -272,7 +258,7 @@ static void hit(struct look *l, const Fabrictrace__Diagnosis *m)
     if (s->raised || s->hits < HITS)
         return;
     s->raised = true;
-    publish(s, l->around, l->now_ms, false);
+    publish(s, &l->around, l->now_ms, false);
 }
 
 static uint64_t flies_since_ns(const struct ft_recent_rank *r)
@@ -365,8 +351,9 @@ static void report(struct look *l, struct ft_diagnosis *found)
     struct ft_testimony room = {.text_count = 0};
     struct ft_stand stand = {.known = false};
 
+    ft_task_spend(l->task, 1 + l->job->ranks / 4);
     ft_report_fill(r, l->g.ops, found, (uint64_t)l->now_ms * NS_PER_MS);
-    m->fabric = (char *)(uintptr_t)l->around->fabric;
+    m->fabric = (char *)(uintptr_t)l->around.fabric;
     m->job = l->job->named ? l->job->name : NULL;
     if (m->has_rank)
         rank = ft_gathered_rank(&l->g, l->d->recent, l->job, m->communicator, m->rank);
@@ -380,7 +367,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
         return;
     if (found->syndrome == FT_SYNDROME_COMM_SLOW && !ft_blamed_refine(&l->blamed, r, &rank, &peer))
         return;
-    ft_witness_report(&l->around->witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
+    ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
     ft_blamed_decide(&l->blamed, r, &room);
     ft_report_retell(r);
     hit(l, m);
@@ -395,9 +382,10 @@ static void report_blamed(struct look *l)
     while (ft_blamed_next(&l->blamed, r, &rank, &peer)) {
         struct ft_testimony room = {.text_count = 0};
 
-        r->message.fabric = (char *)(uintptr_t)l->around->fabric;
+        ft_task_spend(l->task, 1 + l->job->ranks / 4);
+        r->message.fabric = (char *)(uintptr_t)l->around.fabric;
         r->message.job = l->job->named ? l->job->name : NULL;
-        ft_witness_report(&l->around->witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
+        ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
         ft_blamed_decide(&l->blamed, r, &room);
         ft_report_retell(r);
         hit(l, &r->message);
@@ -419,18 +407,19 @@ static size_t rows_of_look(const struct look *l)
     return least > l->d->config.rows_look ? least : l->d->config.rows_look;
 }
 
-static void look_at(struct look *l)
+static void look_at(void *arg)
 {
+    struct look *l = arg;
     struct ft_diagnoses found = {0};
 
     l->d->stats.looks++;
-    if (ft_gather(l->d->recent, l->job, rows_of_look(l), l->now_ms, &l->g))
+    if (ft_gather(l->d->recent, l->job, rows_of_look(l), l->now_ms, l->task, &l->g))
         return;
     l->d->stats.folded += l->g.folded;
     l->d->stats.gaps += l->g.gaps;
     if (!l->hangs)
         ft_blamed_look(&l->blamed, l->d->recent, l->job, l->now_ms, l->g.numbered,
-                       &l->around->witnesses);
+                       &l->around.witnesses, l->task);
     if (!l->g.folded && l->g.rows > 0 && (!l->hangs || knows_usual(l)) &&
         ft_diagnose(l->g.ops, (uint64_t)l->now_ms * NS_PER_MS, &found) == 0) {
         for (size_t i = 0; i < found.count; i++) {
@@ -442,9 +431,26 @@ static void look_at(struct look *l)
         }
     }
     report_blamed(l);
+    l->d->stats.refused += found.left_out;
+    l->d->stats.pairs_left_out += l->blamed.left_out;
     ft_diagnoses_free(&found);
     ft_operations_free(l->g.ops);
-    miss(l, false);
+    if (!l->vain)
+        miss(l, false);
+}
+
+/* Without memory there is none. */
+static void begin_look(const struct look *l)
+{
+    struct look *look = malloc(sizeof(*look));
+
+    if (!look)
+        return;
+    *look = *l;
+    if ((look->task = ft_task_new(look_at, look)))
+        l->d->look = look;
+    else
+        free(look);
 }
 
 static bool has_standing(const struct ft_diagnoser *d, const struct ft_recent_job *job, bool hang)
@@ -459,7 +465,7 @@ static bool has_standing(const struct ft_diagnoser *d, const struct ft_recent_jo
     return false;
 }
 
-/* True where the job was looked at in full. */
+/* True where a look at the job in full begins. */
 static bool check(struct look *l)
 {
     struct ft_recent_job *job = l->job;
@@ -468,7 +474,7 @@ static bool check(struct look *l)
     job->due_ms = l->now_ms + times * CHECK_MS;
     l->hangs = standing_ms(job, l->now_ms) >= l->d->config.hang_ms;
     if (l->hangs) {
-        look_at(l);
+        begin_look(l);
         return true;
     }
     if (has_standing(l->d, job, true))
@@ -479,7 +485,7 @@ static bool check(struct look *l)
         return false;
     job->looked_ms = l->now_ms;
     job->fresh = 0;
-    look_at(l);
+    begin_look(l);
     return true;
 }
 
@@ -501,15 +507,19 @@ static void on_over(void *arg, const struct ft_recent_job *job)
             remove_standing(end->d, s, end->around, end->now_ms);
 }
 
-bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms,
+bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms, uint64_t work,
                        const struct ft_diagnoser_surroundings *around)
 {
     struct ending end = {d, around, now_ms};
     struct ft_recent_job *job;
 
+    if (d->look) {
+        step_look(d, work);
+        return true;
+    }
     ft_recent_age(d->recent, now_ms, on_over, &end);
     for (size_t i = 0; i < JOBS_A_STEP; i++) {
-        struct look l = {.d = d, .around = around, .now_ms = now_ms};
+        struct look l = {.d = d, .around = *around, .now_ms = now_ms};
 
         job = ft_recent_next(d->recent, &d->cursor);
         if (!job) {
@@ -522,10 +532,17 @@ bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms,
         if (job->due_ms > now_ms)
             continue;
         l.job = job;
-        if (check(&l))
+        if (check(&l)) {
+            step_look(d, work);
             return true;
+        }
     }
     return true;
+}
+
+bool ft_diagnoser_looking(const struct ft_diagnoser *d)
+{
+    return d->look != NULL;
 }
 
 void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surroundings *around)
@@ -537,11 +554,11 @@ void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surrou
         Fabrictrace__Diagnosis *m = s->raised ? unpack(s) : NULL;
         Fabrictrace__Evidence evidence;
         Fabrictrace__Event event;
-        char subject[SUBJECT_BYTES];
+        char subject[FT_DIAGNOSIS_SUBJECT_BYTES];
 
         if (!m)
             continue;
-        fill_event(&event, &evidence, m, subject);
+        ft_diagnosis_event(m, &event, &evidence, subject);
         ft_events_raise(around->events, around->window, &event);
         fabrictrace__diagnosis__free_unpacked(m, NULL);
     }

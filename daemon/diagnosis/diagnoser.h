@@ -36,16 +36,18 @@ struct ft_diagnoser_surroundings {
 };
 
 struct ft_diagnoser_stats {
-    uint64_t looks;   /* at a job */
-    uint64_t folded;  /* of these in vain: operations came in sums */
-    uint64_t gaps;    /* operations of which a record was missing */
-    uint64_t refused; /* diagnoses that found no room */
+    uint64_t looks;          /* at a job */
+    uint64_t folded;         /* of these in vain: operations came in sums */
+    uint64_t gaps;           /* operations of which a record was missing */
+    uint64_t refused;        /* diagnoses that found no room */
+    uint64_t pairs_left_out; /* of the matrix of delays: more than are compared at a time */
 };
 
-/* Operations that one look at a job takes, where nobody says; and what it needs for them at a time,
- * with what is found. */
-#define FT_DIAGNOSER_ROWS_LOOK 65536
-#define FT_DIAGNOSER_BYTES_MAX (20u << 20)
+/* Operations that one look at a job takes, where nobody says, or six of each rank; and what it
+ * needs for them at a time, with what is found: in any case, and for each rank that may be kept. */
+#define FT_DIAGNOSER_ROWS_LOOK  65536
+#define FT_DIAGNOSER_BYTES_MAX  (20u << 20)
+#define FT_DIAGNOSER_RANK_BYTES 2048
 
 struct ft_diagnoser;
 
@@ -61,9 +63,15 @@ void ft_diagnoser_progress(struct ft_diagnoser *d, const Fabrictrace__Progress *
 /* A process opened a communicator, or left it. */
 void ft_diagnoser_communicator(struct ft_diagnoser *d, const Fabrictrace__Communicator *c);
 
-/* Looks at the next job that is due. False: none is any more. */
-bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms,
+/* Continues the look at a job, or begins the next that is due, for about this much work: 1 is what
+ * a row costs in some step. What it works with must not change while a look is in progress; a
+ * record for the diagnoser ends it in one step. False: none is due any more. */
+bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms, uint64_t work,
                        const struct ft_diagnoser_surroundings *around);
+bool ft_diagnoser_looking(const struct ft_diagnoser *d);
+
+/* Ends the look that is in progress. */
+void ft_diagnoser_finish(struct ft_diagnoser *d);
 
 /* Before the close of a window: raises the events of what stands. */
 void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surroundings *around);

@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
+
 /* Operations in sums count against a job for so long. */
 #define FOLDED_MS 60000
+/* Launches that were kept for so long are enough to look at. */
+#define LAUNCHES_NS UINT64_C(30000000000)
 
 /* A rank of the job, its communicator's index, and which of its rows are looked at. */
 struct source {
@@ -22,6 +26,7 @@ struct item {
     const struct ft_recent_row *row;
     const struct source *source;
     uint64_t sequence;
+    uint64_t end_ns; /* of the row, or, where that is not known, when it was over at the earliest */
     uint32_t function; /* NONE: the number alone counts */
     bool flies;        /* is seen not to be over; begun alone may be */
     bool chosen;
@@ -34,9 +39,11 @@ struct gathering {
     struct item *items;
     size_t *members;              /* of each communicator */
     bool *numbered;               /* of each: by the numbers of its ranks, else by NCCL's */
+    bool *partly;                 /* of each: launches of the time looked at were forgotten */
     struct ft_recent_row *passed; /* operations that a rank is known to be past, without a record */
     size_t source_count, item_count, comm_count, passed_count;
     struct ft_gathered *out;
+    struct ft_task *task;
 };
 
 static int by_comm(const void *a, const void *b)
@@ -71,12 +78,11 @@ static bool is_pair(const struct gathering *g, const struct ft_recent_row *row)
     return strcmp(name, "Send") == 0 || strcmp(name, "Recv") == 0;
 }
 
-/* Some of each rank's rows, no more than rows_max in all. */
-static void list_sources(struct gathering *g, size_t rows_max, int64_t now_ms)
+/* The newest of each rank's rows. */
+static void list_sources(struct gathering *g, size_t each, int64_t now_ms)
 {
-    size_t each = rows_max / (g->job->ranks ? g->job->ranks : 1);
-
     for (const struct ft_recent_rank *r = g->job->first; r; r = r->next) {
+        ft_task_spend(g->task, 1);
         if (!r->process)
             continue;
         if (r->folded_ms && now_ms - r->folded_ms < FOLDED_MS)
@@ -84,10 +90,12 @@ static void list_sources(struct gathering *g, size_t rows_max, int64_t now_ms)
         g->sources[g->source_count++] =
             (struct source){.rank = r, .from = r->count > each ? r->count - each : 0};
     }
-    qsort(g->sources, g->source_count, sizeof(*g->sources), by_comm);
+    ft_task_sort(g->task, g->sources, g->source_count, sizeof(*g->sources), by_comm);
     for (size_t i = 0; i < g->source_count; i++) {
         struct source *s = &g->sources[i];
 
+        if (i % 8 == 0)
+            ft_task_spend(g->task, 1);
         if (i > 0 && strcmp(s->rank->comm_id, s[-1].rank->comm_id) != 0)
             g->comm_count++;
         s->comm = (uint32_t)g->comm_count;
@@ -104,6 +112,7 @@ static void find_numbers(struct gathering *g)
     for (size_t i = 0; i < g->source_count; i++) {
         const struct ft_recent_rank *r = g->sources[i].rank;
 
+        ft_task_spend(g->task, 1 + r->count / 16);
         if (r->peer_count || (r->progress.in_flight && r->progress.row.number == 0))
             g->numbered[g->sources[i].comm] = false;
         for (size_t k = 0; k < r->count && g->numbered[g->sources[i].comm]; k++)
@@ -120,6 +129,7 @@ static void add_item(struct gathering *g, const struct source *s, const struct f
         .row = row,
         .source = s,
         .sequence = numbered ? row->number : row->sequence,
+        .end_ns = row->end_ns,
         .function = numbered ? FT_OPERATIONS_NONE : row->function,
         .flies = flies,
     };
@@ -128,23 +138,33 @@ static void add_item(struct gathering *g, const struct source *s, const struct f
 /* Whether what was said of the operation in progress was not overtaken by the record of its end. */
 static bool stands_in(const struct ft_recent_rank *r)
 {
+    size_t n = r->count;
+
+    while (n > 0 && ft_recent_row(r, n - 1)->launched)
+        n--;
     return r->progress.in_flight &&
-           (r->count == 0 || ft_recent_row(r, r->count - 1)->number < r->progress.row.number);
+           (n == 0 || ft_recent_row(r, n - 1)->number < r->progress.row.number);
 }
 
 static void list_items(struct gathering *g)
 {
     for (size_t i = 0; i < g->source_count; i++) {
         const struct source *s = &g->sources[i];
+        bool stands = stands_in(s->rank);
 
-        for (size_t k = s->from; k < s->rank->count; k++)
-            add_item(g, s, ft_recent_row(s->rank, k), false);
-        if (stands_in(s->rank))
+        ft_task_spend(g->task, 1 + (s->rank->count - s->from) / 8);
+        for (size_t k = s->from; k < s->rank->count; k++) {
+            const struct ft_recent_row *row = ft_recent_row(s->rank, k);
+
+            if (!row->launched || !stands || row->number < s->rank->progress.row.number)
+                add_item(g, s, row, false);
+        }
+        if (stands)
             add_item(g, s, &s->rank->progress.row,
                      s->rank->progress.state ==
                          FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT);
     }
-    qsort(g->items, g->item_count, sizeof(*g->items), by_operation);
+    ft_task_sort(g->task, g->items, g->item_count, sizeof(*g->items), by_operation);
 }
 
 static bool same(const struct item *x, const struct item *y)
@@ -159,6 +179,7 @@ static size_t operation_size(const struct gathering *g, size_t first, bool *comp
 {
     size_t n = 1;
 
+    ft_task_spend(g->task, 1);
     *flies = g->items[first].flies;
     if (is_pair(g, g->items[first].row)) {
         *complete = true;
@@ -166,6 +187,7 @@ static size_t operation_size(const struct gathering *g, size_t first, bool *comp
     }
     while (first + n < g->item_count && same(&g->items[first], &g->items[first + n]))
         *flies |= g->items[first + n++].flies;
+    ft_task_spend(g->task, n / 16);
     *complete = n == g->members[g->items[first].source->comm];
     return n;
 }
@@ -175,12 +197,51 @@ static void bounds_of(const struct gathering *g, size_t first, size_t n, uint64_
 {
     *start_ns = UINT64_MAX;
     *end_ns = 0;
+    ft_task_spend(g->task, n / 8);
     for (size_t i = first; i < first + n; i++) {
         const struct ft_recent_row *row = g->items[i].row;
 
         *start_ns = row->start_ns < *start_ns ? row->start_ns : *start_ns;
         *end_ns = row->end_ns > *end_ns ? row->end_ns : *end_ns;
     }
+}
+
+/* Whether nothing of an operation was in the network. */
+static bool is_local(const struct gathering *g, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++)
+        if (!g->items[i].row->launched)
+            return false;
+    return true;
+}
+
+/* Of an operation that all have entered: nobody left it before the last one came, and those of
+ * which that is not known left it with the first of the others. */
+static void end_launched(struct gathering *g, size_t first, size_t n)
+{
+    uint64_t entered_ns = 0, left_ns = UINT64_MAX;
+
+    for (size_t i = first; i < first + n; i++) {
+        const struct ft_recent_row *row = g->items[i].row;
+
+        entered_ns = row->start_ns > entered_ns ? row->start_ns : entered_ns;
+        if (!row->launched && row->end_ns < left_ns)
+            left_ns = row->end_ns;
+    }
+    if (left_ns == UINT64_MAX || left_ns < entered_ns)
+        left_ns = entered_ns;
+    for (size_t i = first; i < first + n; i++)
+        if (g->items[i].row->launched)
+            g->items[i].end_ns = left_ns;
+}
+
+/* Whether what was before a row of a rank is not looked at. Of operations within a host as few may
+ * be kept as make up part of a step: then the others are looked at without them. */
+static bool limits(const struct ft_recent_rank *r, size_t from)
+{
+    const struct ft_recent_row *row = ft_recent_row(r, from);
+
+    return !row->launched || r->process->newest_ns > row->start_ns + LAUNCHES_NS;
 }
 
 /* From when on every rank's rows are there, and until when every process has reported any. */
@@ -193,9 +254,11 @@ static void find_span(struct gathering *g)
         const struct source *s = &g->sources[i];
         const struct ft_recent_rank *r = s->rank;
 
+        if (i % 8 == 0)
+            ft_task_spend(g->task, 1);
         if (r->process->newest_ns < out->until_ns)
             out->until_ns = r->process->newest_ns;
-        if ((r->wrapped || s->from > 0) && s->from < r->count &&
+        if ((r->wrapped || s->from > 0) && s->from < r->count && limits(r, s->from) &&
             out->from_ns < ft_recent_row(r, s->from)->start_ns)
             out->from_ns = ft_recent_row(r, s->from)->start_ns;
     }
@@ -205,7 +268,8 @@ static void find_span(struct gathering *g)
 
         n = operation_size(g, i, &complete, &flies);
         bounds_of(g, i, n, &start_ns, &end_ns);
-        if (complete || flies || end_ns > out->until_ns || start_ns < out->from_ns)
+        if (complete || flies || end_ns > out->until_ns || start_ns < out->from_ns ||
+            is_local(g, i, n))
             continue;
         out->gaps++;
         out->from_ns = end_ns;
@@ -224,6 +288,8 @@ static void add_passed(struct gathering *g, size_t first, size_t n)
         const struct source *s = &g->sources[i];
         struct ft_recent_row *row = &g->passed[g->passed_count];
 
+        if (i % 16 == 0)
+            ft_task_spend(g->task, 1);
         if (s->comm != some->source->comm)
             continue;
         if (at < first + n && g->items[at].source == s) {
@@ -244,21 +310,69 @@ static void add_passed(struct gathering *g, size_t first, size_t n)
     }
 }
 
+/* Of an operation within a host nothing shows that it stands but that some have not begun it: those
+ * that have wait for them. */
+static bool is_held(const struct gathering *g, size_t first, size_t n)
+{
+    const struct item *some = &g->items[first];
+    size_t at = first;
+
+    if (!g->numbered[some->source->comm] || is_pair(g, some->row))
+        return false;
+    for (size_t i = first; i < first + n; i++)
+        if (!g->items[i].row->launched && g->items[i].row->end_ns != UINT64_MAX)
+            return false;
+    for (size_t i = 0; i < g->source_count; i++) {
+        const struct source *s = &g->sources[i];
+
+        if (s->comm != some->source->comm)
+            continue;
+        if (at < first + n && g->items[at].source == s) {
+            while (at < first + n && g->items[at].source == s)
+                at++;
+            continue;
+        }
+        if (!s->rank->progress.standing || s->rank->progress.begun >= some->sequence)
+            return false;
+    }
+    return true;
+}
+
+static void find_partly(struct gathering *g)
+{
+    for (size_t i = 0; i < g->source_count; i++) {
+        const struct source *s = &g->sources[i];
+
+        g->partly[s->comm] |= (s->rank->wrapped || s->from > 0) && s->from < s->rank->count &&
+                              ft_recent_row(s->rank, s->from)->launched &&
+                              ft_recent_row(s->rank, s->from)->start_ns > g->out->from_ns;
+    }
+}
+
 static void choose(struct gathering *g)
 {
     size_t count = g->item_count;
 
+    find_partly(g);
     for (size_t i = 0, n; i < count; i += n) {
         uint64_t start_ns, end_ns;
         bool complete, flies;
 
         n = operation_size(g, i, &complete, &flies);
         bounds_of(g, i, n, &start_ns, &end_ns);
-        if (!flies && (!complete || start_ns < g->out->from_ns || end_ns > g->out->until_ns))
+        if (!flies && !complete && is_held(g, i, n)) {
+            flies = true;
+            for (size_t k = i; k < i + n; k++)
+                g->items[k].end_ns = UINT64_MAX;
+        }
+        if (!flies && (!complete || start_ns < g->out->from_ns || end_ns > g->out->until_ns ||
+                       (g->partly[g->items[i].source->comm] && is_local(g, i, n))))
             continue;
         g->out->flying += flies;
         if (flies && !complete)
             add_passed(g, i, n);
+        if (complete && !flies)
+            end_launched(g, i, n);
         for (size_t k = i; k < i + n; k++)
             g->items[k].chosen = true;
     }
@@ -269,6 +383,7 @@ static void number_processes(struct gathering *g)
 {
     size_t processes = 0;
 
+    ft_task_spend(g->task, 1 + g->source_count / 16);
     for (size_t i = 0; i < g->source_count; i++)
         g->sources[i].rank->process->number = FT_OPERATIONS_NONE;
     for (size_t i = 0; i < g->source_count; i++) {
@@ -307,9 +422,10 @@ static int add_rows(struct gathering *g)
             .sequence = g->items[i].sequence,
             .bytes = row->bytes,
             .start_ns = row->start_ns,
-            .end_ns = row->end_ns,
+            .end_ns = g->items[i].end_ns,
         };
 
+        ft_task_spend(g->task, 1);
         if (!g->items[i].chosen)
             continue;
         if (row->peer != FT_RECENT_NO_PEER)
@@ -326,29 +442,32 @@ static int add_rows(struct gathering *g)
     return rc;
 }
 
-static size_t rows_at_most(const struct ft_recent_job *job)
+static size_t rows_at_most(const struct ft_recent_job *job, size_t each)
 {
     size_t rows = 0;
 
     for (const struct ft_recent_rank *r = job->first; r; r = r->next)
-        rows += r->count + 2;
+        rows += (r->count < each ? r->count : each) + 2;
     return rows;
 }
 
 int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, size_t rows_max,
-              int64_t now_ms, struct ft_gathered *out)
+              int64_t now_ms, struct ft_task *task, struct ft_gathered *out)
 {
-    struct gathering g = {.recent = recent, .job = job, .out = out};
+    struct gathering g = {.recent = recent, .job = job, .out = out, .task = task};
+    size_t each = rows_max / (job->ranks ? job->ranks : 1);
     int rc = -ENOMEM;
 
     *out = (struct ft_gathered){.ops = ft_operations_new()};
     g.sources = calloc(job->ranks + 1, sizeof(*g.sources));
     g.members = calloc(job->ranks + 1, sizeof(*g.members));
     g.numbered = calloc(job->ranks + 1, sizeof(*g.numbered));
+    g.partly = calloc(job->ranks + 1, sizeof(*g.partly));
     g.passed = calloc(job->ranks + 1, sizeof(*g.passed));
-    g.items = calloc(rows_at_most(job) + 1, sizeof(*g.items));
-    if (out->ops && g.sources && g.members && g.numbered && g.passed && g.items) {
-        list_sources(&g, rows_max, now_ms);
+    g.items = calloc(rows_at_most(job, each) + 1, sizeof(*g.items));
+    if (out->ops && g.sources && g.members && g.numbered && g.partly && g.passed && g.items) {
+        ft_operations_pace(out->ops, task);
+        list_sources(&g, each, now_ms);
         find_numbers(&g);
         list_items(&g);
         find_span(&g);
@@ -361,6 +480,7 @@ int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, s
     free(g.sources);
     free(g.members);
     free(g.numbered);
+    free(g.partly);
     free(g.passed);
     free(g.items);
     if (rc == 0)

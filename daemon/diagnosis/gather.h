@@ -26,9 +26,10 @@ struct ft_gathered {
     uint64_t from_ns, until_ns;
 };
 
-/* At most rows_max rows, the newest. -ENOMEM. */
+/* At most rows_max rows, the newest, and two more of each rank. The task, which may be NULL, pauses
+ * it, and whatever is done with the table afterwards. -ENOMEM. */
 int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, size_t rows_max,
-              int64_t now_ms, struct ft_gathered *out);
+              int64_t now_ms, struct ft_task *task, struct ft_gathered *out);
 
 /* The rank of the job that a rank of a communicator in the table is; NULL: none. */
 const struct ft_recent_rank *ft_gathered_rank(const struct ft_gathered *g,

@@ -18,6 +18,10 @@
 #define FUNCTIONS_MAX 64
 #define NS_PER_MS     1000000
 #define NS_PER_US     1000
+/* Without transfers for so long: it has none. */
+#define QUIET_NS UINT64_C(10000000000)
+/* Of operations within a host alone so many are kept: there may be hundreds in a step. */
+#define LAUNCHES_LAST 256
 /* 200 years: sums of times stay within 63 bits. */
 #define MS_MAX (200LL * 366 * 86400 * 1000)
 #define US_MAX (86400ULL * 1000 * 1000 * 366)
@@ -217,12 +221,12 @@ static size_t function_of(struct ft_recent *r, const char *name)
 }
 
 /* Doubles the ring, its rows from the oldest on; false where it stays as it is. */
-static bool grow(struct ft_recent *r, struct ft_recent_rank *rank)
+static bool grow(struct ft_recent *r, struct ft_recent_rank *rank, bool launched)
 {
     size_t size = rank->size ? 2 * rank->size : ROWS_FIRST;
     struct ft_recent_row *rows;
 
-    if (size > ROWS_LAST || r->rows - rank->size + size > r->rows_max)
+    if (size > (launched ? LAUNCHES_LAST : ROWS_LAST) || r->rows - rank->size + size > r->rows_max)
         return false;
     rows = malloc(size * sizeof(*rows));
     if (!rows)
@@ -241,7 +245,7 @@ static void add_row(struct ft_recent *r, struct rank_entry *e, const struct ft_r
 {
     struct ft_recent_rank *rank = &e->r;
 
-    if (rank->count == rank->size && !grow(r, rank)) {
+    if (rank->count == rank->size && !grow(r, rank, row->launched)) {
         rank->wrapped = true;
         if (rank->size == 0)
             return;
@@ -307,6 +311,33 @@ static void take_delays(struct ft_recent *r, struct rank_entry *e, const Fabrict
     e->job->fresh += c->operations > 1 && e->r.delays.count > 0;
 }
 
+/* Whether no rank leaves it before all have entered. */
+static bool waits_for_all(const Fabrictrace__Collective *c)
+{
+    static const char *const names[] = {"AllReduce", "AllGather", "ReduceScatter", "AlltoAll"};
+
+    for (size_t i = 0; c->has_sequence && i < sizeof(names) / sizeof(*names); i++)
+        if (strcmp(c->op, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* An operation of which only the launch is known: when the others have entered, it continues. It is
+ * reported before those with transfers that began earlier, and so says nothing of these, unless its
+ * process has none. */
+static void add_launch(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Collective *c,
+                       size_t function, struct ft_recent_row *row)
+{
+    row->function = (uint16_t)function;
+    row->bytes = c->bytes;
+    row->sequence = c->sequence;
+    row->number = c->number;
+    row->end_ns = row->start_ns;
+    if (row->start_ns > e->r.process->newest_ns && row->start_ns > e->r.process->sent_ns + QUIET_NS)
+        e->r.process->newest_ns = row->start_ns;
+    add_row(r, e, row);
+}
+
 int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, int64_t now_ms)
 {
     struct ft_recent_row row = {.peer = FT_RECENT_NO_PEER};
@@ -324,15 +355,20 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
         return -ENOSPC;
     e->r.heard_ms = e->r.process->heard_ms = now_ms;
     e->r.ranks = c->ranks;
-    if (c->operations > 1)
+    row.launched = c->n_peers == 0;
+    if (c->operations > 1 && !row.launched)
         e->r.folded_ms = now_ms;
     take_delays(r, e, c, now_ms);
-    /* Without transfers only its launch is known, which says nothing of when it ended. */
-    if (c->operations > 1 || c->n_peers == 0 || !times_of(e->r.process, c, &row))
+    if (c->operations > 1 || (row.launched && !waits_for_all(c)) ||
+        !times_of(e->r.process, c, &row))
         return 0;
     function = function_of(r, c->op);
     if (function == FUNCTIONS_MAX)
         return 0;
+    if (row.launched) {
+        add_launch(r, e, c, function, &row);
+        return 0;
+    }
     row.function = (uint16_t)function;
     row.bytes = c->bytes;
     if (e->r.progress.in_flight && c->number >= e->r.progress.row.number)
@@ -341,6 +377,8 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
     row.number = c->number;
     if (!c->has_sequence)
         number_pair(&e->r, c, &row);
+    if (e->r.process->sent_ns < row.end_ns)
+        e->r.process->sent_ns = row.end_ns;
     if (e->r.process->newest_ns < row.end_ns)
         e->r.process->newest_ns = row.end_ns;
     add_row(r, e, &row);

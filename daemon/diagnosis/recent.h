@@ -39,6 +39,7 @@ struct ft_recent_row {
     uint64_t bytes;
     uint32_t peer;     /* of Send and Recv; NO_PEER */
     uint16_t function; /* ft_recent_function() */
+    bool launched;     /* nothing of it was in the network: when it ended is not known */
 };
 
 #define FT_RECENT_TRANSFERS 8
@@ -98,7 +99,8 @@ struct ft_recent_process {
     uint32_t ranks; /* that refer to it */
     bool offset_known;
     int64_t offset_ns;  /* Unix time less the host's monotonic clock */
-    uint64_t newest_ns; /* end of its newest operation */
+    uint64_t newest_ns; /* up to which it has reported its operations */
+    uint64_t sent_ns;   /* end of the newest one with transfers */
     int64_t heard_ms;
     uint32_t number, index; /* the callers' */
     /* Steps to, or from, some of its peers are as fast as others' (delays.h). */

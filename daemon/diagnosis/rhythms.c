@@ -14,6 +14,9 @@
 #define BINS FT_RHYTHM_BINS
 /* Of a bin with traffic on average; with fewer, pauses between samples look like pauses. */
 #define SAMPLES_MIN 4
+/* The newest periods by themselves, in no less than so many bins. */
+#define PERIODS_NEW 12
+#define BINS_NEW    80
 
 struct key {
     char job[FT_RANKS_NAME];
@@ -33,11 +36,14 @@ struct entry {
     uint64_t counted;
     int64_t resolution_ms;
     struct ft_rhythm found;
+    int64_t alive_ms, plugin_ms;
+    struct ft_stall stall;
 };
 
 struct ft_rhythms {
     struct ft_table *jobs;
     uint32_t cursor;
+    int64_t sampled_ms;
     double line[BINS];
 };
 
@@ -114,6 +120,36 @@ void ft_rhythms_take(struct ft_rhythms *r, const char *job, const struct ft_obse
         e->last_ms = o->last_ms;
 }
 
+static struct entry *find(struct ft_rhythms *r, const char *job)
+{
+    struct key key = {""};
+
+    snprintf(key.job, sizeof(key.job), "%s", job);
+    return ft_table_find(r->jobs, &key);
+}
+
+void ft_rhythms_alive(struct ft_rhythms *r, const char *job, int64_t ms)
+{
+    struct entry *e = find(r, job);
+
+    if (e && ms > e->alive_ms)
+        e->alive_ms = ms;
+}
+
+void ft_rhythms_plugin(struct ft_rhythms *r, const char *job, int64_t ms)
+{
+    struct entry *e = find(r, job);
+
+    if (e && ms > e->plugin_ms)
+        e->plugin_ms = ms;
+}
+
+void ft_rhythms_sampled(struct ft_rhythms *r, int64_t ms)
+{
+    if (ms > r->sampled_ms)
+        r->sampled_ms = ms;
+}
+
 void ft_rhythms_begin(struct ft_rhythms *r)
 {
     r->cursor = 0;
@@ -131,7 +167,8 @@ static int64_t longest_pause_ms(const double *rates, size_t n)
     return (int64_t)longest * FT_RHYTHMS_BIN_MS;
 }
 
-static void evaluate(struct ft_rhythms *r, struct entry *e, const struct ft_span *span)
+/* Bins of the line. */
+static size_t evaluate(struct ft_rhythms *r, struct entry *e, const struct ft_span *span)
 {
     int64_t end = span->end_ms / FT_RHYTHMS_BIN_MS, from;
     double busy;
@@ -155,6 +192,7 @@ static void evaluate(struct ft_rhythms *r, struct entry *e, const struct ft_span
     busy = e->found.exchange * (double)n;
     if ((double)e->counted < SAMPLES_MIN * busy)
         e->found = (struct ft_rhythm){.exchange = -1};
+    return n;
 }
 
 static void emit(const struct entry *e, const char *fabric, const struct ft_emitter *emitter)
@@ -184,6 +222,75 @@ static void emit(const struct entry *e, const char *fabric, const struct ft_emit
     emitter->record(emitter->arg, &record);
 }
 
+static void emit_stall(const struct ft_stall_report *report, const struct ft_emitter *emitter)
+{
+    Fabrictrace__Diagnosis diagnosis = report->diagnosis;
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_DIAGNOSIS;
+    record.diagnosis = &diagnosis;
+    emitter->record(emitter->arg, &record);
+}
+
+/* The period and the rate of the newest bins, which the line ends with: of as few as show one. */
+static void view_newest(const struct ft_rhythms *r, const struct entry *e, size_t n,
+                        struct ft_stall_view *view)
+{
+    size_t count = (size_t)(PERIODS_NEW * e->stall.period_ms / FT_RHYTHMS_BIN_MS);
+    struct ft_rhythm found = {.period = 0};
+
+    count = count < BINS_NEW ? BINS_NEW : count;
+    for (int i = 0; i < 3 && n >= count && e->found.exchange >= 0; i++, count *= 2) {
+        double sum = 0;
+
+        ft_rhythm_find(r->line + n - count, count, (double)e->resolution_ms / FT_RHYTHMS_BIN_MS,
+                       &found);
+        if (found.period <= 0)
+            continue;
+        for (size_t k = n - count; k < n; k++)
+            sum += r->line[k];
+        view->period_ms = found.period * FT_RHYTHMS_BIN_MS;
+        view->rate = sum / (double)count;
+        return;
+    }
+}
+
+/* The longest stretch without traffic that is over. */
+static int64_t ended_pause_ms(const double *rates, size_t n)
+{
+    while (n > 0 && rates[n - 1] <= 0)
+        n--;
+    return longest_pause_ms(rates, n);
+}
+
+static void look(struct ft_rhythms *r, struct entry *e, size_t n, const char *fabric,
+                 const struct ft_emitter *emitter, struct ft_events *events, uint32_t window)
+{
+    struct ft_stall_view view = {.end_ms = e->span.end_ms,
+                                 .last_ms = e->last_ms,
+                                 .alive_ms = e->alive_ms,
+                                 .sampled_ms = r->sampled_ms,
+                                 .plugin_ms = e->plugin_ms,
+                                 .pause_ms = ended_pause_ms(r->line, n)};
+    struct ft_stall_report report;
+    struct ft_stall ended;
+    bool changed;
+
+    view_newest(r, e, n, &view);
+    changed = ft_stall_look(&e->stall, &view, &ended);
+    if (changed && ended.syndrome) {
+        ft_stall_fill(&report, &ended, e->key.job, fabric, view.end_ms, true);
+        emit_stall(&report, emitter);
+    }
+    if (!e->stall.syndrome)
+        return;
+    ft_stall_fill(&report, &e->stall, e->key.job, fabric, view.end_ms, false);
+    if (changed)
+        emit_stall(&report, emitter);
+    if (events)
+        ft_events_raise(events, window, &report.event);
+}
+
 /* Nothing of it is kept any more, or it is of a time that this host's clock has gone back from. */
 static bool is_over(const struct entry *e, const struct ft_span *span)
 {
@@ -193,19 +300,48 @@ static bool is_over(const struct entry *e, const struct ft_span *span)
 }
 
 bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_span *span,
-                     const struct ft_emitter *emitter)
+                     const struct ft_emitter *emitter, struct ft_events *events, uint32_t window)
 {
     struct entry *e = ft_table_next(r->jobs, &r->cursor);
+    bool over;
+    size_t n;
 
     if (!e)
         return false;
-    if (is_over(e, span)) {
+    over = is_over(e, span);
+    n = evaluate(r, e, span);
+    look(r, e, n, fabric, emitter, events, window);
+    /* What stands still is there for as long as it stands. */
+    if (over && !e->stall.syndrome) {
         ft_table_remove(r->jobs, e);
         return true;
     }
-    evaluate(r, e, span);
     emit(e, fabric, emitter);
     return true;
+}
+
+bool ft_rhythms_next_stall(const struct ft_rhythms *r, const char *fabric, uint32_t *index,
+                           const struct ft_emitter *emitter)
+{
+    const struct entry *e = ft_table_next(r->jobs, index);
+    struct ft_stall_report report;
+
+    if (e && e->stall.syndrome) {
+        ft_stall_fill(&report, &e->stall, e->key.job, fabric, e->span.end_ms, false);
+        emit_stall(&report, emitter);
+    }
+    return e != NULL;
+}
+
+size_t ft_rhythms_stalls(const struct ft_rhythms *r, Fabrictrace__Syndrome syndrome)
+{
+    const struct entry *e;
+    uint32_t index = 0;
+    size_t count = 0;
+
+    while ((e = ft_table_next(r->jobs, &index)))
+        count += e->stall.syndrome == syndrome;
+    return count;
 }
 
 bool ft_rhythms_next(const struct ft_rhythms *r, const char *fabric, uint32_t *index,

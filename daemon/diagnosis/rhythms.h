@@ -5,6 +5,7 @@
  * When jobs send, by the samples of their flows alone: the period of each, and the part of the time
  * in which it sends (lib/diagnosis/rhythm.h), as fabrictrace.rhythm.v1 at the close of a window.
  * No plugin is needed: a flow is a job's where the agent of its sender says whose queue pair it is.
+ * Where it has none, a job that stands still or has become slow is diagnosed by the same (stall.h).
  *
  * Several switches sample a packet: how much a job sends is not known here, only when. Capped: jobs
  * at a time; one without samples for as long as rates are kept is forgotten. Pure. Thread: one.
@@ -12,7 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/diagnosis/stall.h"
 #include "daemon/publish/emit.h"
+#include "daemon/publish/events.h"
 
 #define FT_RHYTHMS_JOBS_MAX 256
 #define FT_RHYTHMS_BIN_MS   500
@@ -26,10 +29,24 @@ void ft_rhythms_free(struct ft_rhythms *r);
 /* Samples of a flow of the job between two moments. */
 void ft_rhythms_take(struct ft_rhythms *r, const char *job, const struct ft_observation *o);
 
-/* At the close of a window: begins, and evaluates and emits the next job; false: that was all. */
+/* What distinguishes a standstill from an end and from blindness (stall.h): an agent reported
+ * a queue pair of the job, its plugin reported anything, anything at all was sampled. */
+void ft_rhythms_alive(struct ft_rhythms *r, const char *job, int64_t ms);
+void ft_rhythms_plugin(struct ft_rhythms *r, const char *job, int64_t ms);
+void ft_rhythms_sampled(struct ft_rhythms *r, int64_t ms);
+
+/* At the close of a window: begins, and evaluates and emits the next job, and raises the events of
+ * what stands where there are events; false: that was all. */
 void ft_rhythms_begin(struct ft_rhythms *r);
 bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_span *span,
-                     const struct ft_emitter *emitter);
+                     const struct ft_emitter *emitter, struct ft_events *events, uint32_t window);
+
+/* Emits the diagnosis of the next job of which one stands; index as below. */
+bool ft_rhythms_next_stall(const struct ft_rhythms *r, const char *fabric, uint32_t *index,
+                           const struct ft_emitter *emitter);
+
+/* Jobs of which one stands. */
+size_t ft_rhythms_stalls(const struct ft_rhythms *r, Fabrictrace__Syndrome syndrome);
 
 /* Emits the next job as of the last closed window. index begins at 0; false: that was all. */
 bool ft_rhythms_next(const struct ft_rhythms *r, const char *fabric, uint32_t *index,

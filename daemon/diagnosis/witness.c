@@ -76,7 +76,7 @@ static enum role role_of(const struct ft_recent_rank *r, const struct ft_recent_
     return role;
 }
 
-static void tell_state(Fabrictrace__TransferState state, char text[FT_JSON_ENUM_BYTES])
+static void name_state(Fabrictrace__TransferState state, char text[FT_JSON_ENUM_BYTES])
 {
     ft_json_enum_text(&fabrictrace__transfer_state__descriptor, (int32_t)state, text);
 }
@@ -97,7 +97,7 @@ static void stand_transfer(struct ft_stand *out, const struct ft_recent *recent,
 {
     char state[FT_JSON_ENUM_BYTES];
 
-    tell_state(t->state, state);
+    name_state(t->state, state);
     *out = (struct ft_stand){.known = true, .in_network = in_network, .rank = r, .transfer = t};
     if (in_network)
         out->peer = ft_recent_find(recent, r->comm_id, t->peer);

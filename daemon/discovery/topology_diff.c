@@ -50,15 +50,15 @@ static void report_change(struct diff *d, enum ft_change_what what, bool came,
 }
 
 /* What `has` has and `other` has not. */
-static void one_way(struct diff *d, const struct ft_topology *has,
-                    const struct ft_topology *missing_capabilities, bool came)
+static void only_in_first(struct diff *d, const struct ft_topology *has,
+                          const struct ft_topology *against, bool came)
 {
     for (uint32_t i = 0; i < ft_topology_switches(has); i++) {
         struct ft_change change = {.what = FT_CHANGE_SWITCH,
                                    .came = came,
                                    .switch_name = ft_topology_switch(has, i)->name};
 
-        if (ft_topology_find_switch(missing_capabilities, change.switch_name) != FT_NONE)
+        if (ft_topology_find_switch(against, change.switch_name) != FT_NONE)
             continue;
         d->count++;
         if (d->each)
@@ -66,16 +66,14 @@ static void one_way(struct diff *d, const struct ft_topology *has,
     }
     for (uint32_t i = 0; i < ft_topology_ports(has); i++) {
         const struct ft_port *p = ft_topology_port(has, i);
-        uint32_t other = same_port(has, missing_capabilities, i);
-        const struct ft_port *q =
-            other == FT_NONE ? NULL : ft_topology_port(missing_capabilities, other);
+        uint32_t other = same_port(has, against, i);
+        const struct ft_port *q = other == FT_NONE ? NULL : ft_topology_port(against, other);
 
         if (p->peer != FT_NONE && p->peer > i &&
-            (!q || q->peer == FT_NONE || q->peer != same_port(has, missing_capabilities, p->peer)))
+            (!q || q->peer == FT_NONE || q->peer != same_port(has, against, p->peer)))
             report_change(d, FT_CHANGE_LINK, came, has, i);
-        if (p->nic != FT_NONE &&
-            (!q || q->nic == FT_NONE ||
-             strcmp(host_of(missing_capabilities, q->nic), host_of(has, p->nic)) != 0))
+        if (p->nic != FT_NONE && (!q || q->nic == FT_NONE ||
+                                  strcmp(host_of(against, q->nic), host_of(has, p->nic)) != 0))
             report_change(d, FT_CHANGE_HOST, came, has, i);
     }
 }
@@ -85,8 +83,8 @@ size_t ft_topology_diff(const struct ft_topology *before, const struct ft_topolo
 {
     struct diff d = {.each = each, .arg = arg};
 
-    one_way(&d, before, after, false);
-    one_way(&d, after, before, true);
+    only_in_first(&d, before, after, false);
+    only_in_first(&d, after, before, true);
     return d.count;
 }
 
@@ -105,8 +103,8 @@ static bool same_addresses(const struct ft_ip *a, uint32_t a_count, const struct
 }
 
 /* The same port of the same switch. Ids of ports follow the order of links, too. */
-static bool same_place(const struct ft_topology *a, uint32_t x, const struct ft_topology *b,
-                       uint32_t y)
+static bool port_matches(const struct ft_topology *a, uint32_t x, const struct ft_topology *b,
+                         uint32_t y)
 {
     const struct ft_port *p, *q;
 
@@ -117,11 +115,11 @@ static bool same_place(const struct ft_topology *a, uint32_t x, const struct ft_
     return p->switch_id == q->switch_id && same_text(p->name, q->name);
 }
 
-static bool same_places(const struct ft_topology *a, const uint32_t *x, uint32_t x_count,
+static bool ports_match(const struct ft_topology *a, const uint32_t *x, uint32_t x_count,
                         const struct ft_topology *b, const uint32_t *y, uint32_t y_count)
 {
     for (uint32_t i = 0; i < x_count && i < y_count; i++)
-        if (!same_place(a, x[i], b, y[i]))
+        if (!port_matches(a, x[i], b, y[i]))
             return false;
     return x_count == y_count;
 }
@@ -130,7 +128,7 @@ static bool same_leads(const struct ft_topology *a, const struct ft_port *p,
                        const struct ft_topology *b, const struct ft_port *q)
 {
     if ((p->nic == FT_NONE) != (q->nic == FT_NONE) ||
-        (p->group == FT_NONE) != (q->group == FT_NONE) || !same_place(a, p->peer, b, q->peer))
+        (p->group == FT_NONE) != (q->group == FT_NONE) || !port_matches(a, p->peer, b, q->peer))
         return false;
     return (p->nic == FT_NONE ||
             ft_topology_nic(a, p->nic)->host_id == ft_topology_nic(b, q->nic)->host_id) &&
@@ -163,7 +161,7 @@ static bool same_lag(const struct ft_topology *a, const struct ft_topology *b, u
 
     return x->switch_id == y->switch_id && same_text(x->name, y->name) &&
            x->ifindex == y->ifindex &&
-           same_places(a, x->members, x->member_count, b, y->members, y->member_count);
+           ports_match(a, x->members, x->member_count, b, y->members, y->member_count);
 }
 
 static bool same_host(const struct ft_topology *a, const struct ft_topology *b, uint32_t id)
@@ -178,7 +176,7 @@ static bool same_host(const struct ft_topology *a, const struct ft_topology *b, 
 
         if (n->rail != m->rail ||
             !same_addresses(n->addresses, n->address_count, m->addresses, m->address_count) ||
-            !same_places(a, n->attach, n->attach_count, b, m->attach, m->attach_count))
+            !ports_match(a, n->attach, n->attach_count, b, m->attach, m->attach_count))
             return false;
     }
     return true;

@@ -23,6 +23,7 @@ struct entry {
     struct key key;
     uint64_t boot_id, sequence, record_last;
     int64_t heard_ms;
+    bool resumed; /* another daemon had the partition since */
 };
 
 struct ft_group_numbers {
@@ -95,11 +96,12 @@ bool ft_group_numbers_begin(struct ft_group_numbers *n, const Fabrictrace__Envel
     if (!fresh && entry->boot_id == e->boot_id && e->sequence <= entry->sequence)
         return false;
     /* What came before the first that is heard of was another daemon's to count. */
-    if (fresh || entry->boot_id != e->boot_id) {
-        n->stats.restarts += !fresh;
+    if (fresh || entry->resumed || entry->boot_id != e->boot_id) {
+        n->stats.restarts += !fresh && entry->boot_id != e->boot_id;
         entry->boot_id = e->boot_id;
         entry->record_last = before;
     }
+    entry->resumed = false;
     /* A sender that says more than it numbers skips nothing. */
     if (before > entry->record_last) {
         n->stats.skipped += before - entry->record_last;
@@ -119,6 +121,16 @@ void ft_group_numbers_end(struct ft_group_numbers *n, const Fabrictrace__Envelop
                                 [FT_GROUP_STALE] = &n->stats.stale};
 
     *counts[outcome] += e->records;
+}
+
+void ft_group_numbers_resume(struct ft_group_numbers *n, uint32_t partition)
+{
+    for (uint32_t i = 0; i < ft_table_limit(n->table); i++) {
+        struct entry *entry = ft_table_at(n->table, i);
+
+        if (entry && entry->key.topic == FT_INGEST_FLOWS && entry->key.partition == partition)
+            entry->resumed = true;
+    }
 }
 
 const struct ft_group_numbers_stats *ft_group_numbers_stats(const struct ft_group_numbers *n)

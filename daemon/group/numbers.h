@@ -41,6 +41,9 @@ enum ft_group_numbers_outcome {
 void ft_group_numbers_end(struct ft_group_numbers *numbers, const Fabrictrace__Envelope *e,
                           enum ft_group_numbers_outcome outcome);
 
+/* Another daemon had this partition of the flows meanwhile: what came there it has counted. */
+void ft_group_numbers_resume(struct ft_group_numbers *numbers, uint32_t partition);
+
 const struct ft_group_numbers_stats *ft_group_numbers_stats(const struct ft_group_numbers *numbers);
 
 #endif

@@ -32,10 +32,12 @@ struct ft_group_reader {
     struct ft_pipeline *pipeline;
     struct ft_receiver *receiver;
     struct ft_kafka_consumer *consumer;
+    struct ft_kafka_consumer *shared; /* flows, of a named group; NULL: consumer has them */
+    int64_t *there_to;                /* by partition: what was there when it became ours */
     struct ft_group_numbers *numbers;
     struct ft_arrivals arrivals;
     uint32_t partitions;
-    const struct ft_group_role *role;
+    struct ft_group_role *role;
     const struct ft_run *run;
     char topics[FT_INGEST_TOPICS][TOPIC_BYTES], partials[TOPIC_BYTES];
     struct ft_writer batch;
@@ -81,12 +83,37 @@ static void warn_of_division(struct ft_group_reader *r, const Fabrictrace__Envel
                e->program, e->source, (unsigned)e->partitions, (unsigned)r->partitions, held);
 }
 
+/* Whether what others had before is read; -1 in there_to: all of a partition is. */
+static bool is_behind(const struct ft_group_reader *r)
+{
+    for (size_t i = 0; i < r->role->origin.partition_count; i++)
+        if (r->there_to[r->role->origin.partitions[i]] >= 0)
+            return true;
+    return false;
+}
+
+/* A message that was there when its partition became ours is only read back. */
+static void note_read(struct ft_group_reader *r, enum ft_ingest_topic topic,
+                      const struct ft_kafka_message *m)
+{
+    bool of_group = topic == FT_INGEST_FLOWS && r->shared && m->partition >= 0 &&
+                    (uint32_t)m->partition < r->partitions;
+    int64_t *there_to = of_group ? &r->there_to[m->partition] : NULL;
+
+    ft_pipeline_recall(r->pipeline, of_group && m->offset < *there_to);
+    if (!of_group || *there_to < 0 || m->offset + 1 < *there_to)
+        return;
+    *there_to = -1;
+    ft_group_role_behind(r->role, is_behind(r));
+}
+
 static void take_envelope(struct ft_group_reader *r, const Fabrictrace__Envelope *e,
                           enum ft_ingest_topic topic, const struct ft_kafka_message *m)
 {
     int64_t now_ms = ft_wall_now().ms;
 
     warn_of_division(r, e);
+    note_read(r, topic, m);
     if (!ft_group_numbers_begin(r->numbers, e, topic, (uint32_t)m->partition, now_ms)) {
         r->duplicates++;
     } else if (m->time_ms >= 0 && m->time_ms < now_ms - STALE_MS) {
@@ -153,13 +180,53 @@ static void on_message(void *arg, const char *name, const struct ft_kafka_messag
 
 static void on_error(void *arg, const char *key, const char *text)
 {
-    char place[FT_RUN_PLACE_BYTES];
+    char location[FT_RUN_LOCATION_BYTES];
     struct ft_group_reader *r = arg;
     uint64_t held;
 
     if (ft_log_limit_pass(&r->error_limit, ft_mono_now(), &held))
         ft_log(FT_LOG_WARNING, "kafka.ingest: %s%s (%" PRIu64 " more held back)",
-               ft_run_place(r->run, key, place), text, held);
+               ft_run_location(r->run, key, location), text, held);
+}
+
+/* Batches in progress are of the partitions that were ours. */
+static void finish_pending(struct ft_group_reader *r, bool more)
+{
+    if (r->receiver)
+        ft_receiver_finish(r->receiver);
+    ft_pipeline_regroup(r->pipeline, more, ft_wall_now().ms);
+}
+
+static void on_owned(void *arg, const struct ft_kafka_owned *list, size_t count)
+{
+    struct ft_group_reader *r = arg;
+
+    finish_pending(r, true);
+    for (size_t i = 0; i < count; i++) {
+        const struct ft_kafka_owned *o = &list[i];
+
+        if (o->partition < 0 || (uint32_t)o->partition >= r->partitions)
+            continue;
+        r->there_to[o->partition] = o->from < o->until ? o->until : -1;
+        ft_group_numbers_resume(r->numbers, (uint32_t)o->partition);
+        ft_group_role_gain(r->role, (uint32_t)o->partition, ft_wall_now().ms);
+    }
+    ft_group_role_behind(r->role, is_behind(r));
+    ft_log(FT_LOG_INFO, "group: %zu partitions assigned, this member has %zu", count,
+           r->role->origin.partition_count);
+}
+
+static void on_lost(void *arg, const int32_t *partitions, size_t count)
+{
+    struct ft_group_reader *r = arg;
+
+    finish_pending(r, false);
+    for (size_t i = 0; i < count; i++)
+        if (partitions[i] >= 0)
+            ft_group_role_lose(r->role, (uint32_t)partitions[i]);
+    ft_group_role_behind(r->role, is_behind(r));
+    ft_log(FT_LOG_INFO, "group: %zu partitions revoked, this member has %zu", count,
+           r->role->origin.partition_count);
 }
 
 /* Returns how many; parts has room for three times the partitions, and one. */
@@ -182,6 +249,28 @@ static size_t list_parts(const struct ft_group_reader *r, struct ft_kafka_part *
     return n;
 }
 
+/* The flows' partitions, as the group gives them: read back as far as paths and open windows need.
+ */
+static void open_shared(struct ft_group_reader *r, struct ft_loop *loop,
+                        const struct ft_settings *s, struct ft_kafka_consumer_config own,
+                        char *error, size_t error_bytes)
+{
+    int64_t windows_ns = 2 * s->window_ns + s->grace_ns;
+
+    own.group = s->group_name;
+    own.parts = NULL;
+    own.part_count = 0;
+    own.subscribe = r->topics[FT_INGEST_FLOWS];
+    own.back_ns = s->evidence_ns > windows_ns ? s->evidence_ns : windows_ns;
+    own.on_owned = on_owned;
+    own.on_lost = on_lost;
+    r->there_to = calloc(r->partitions, sizeof(*r->there_to));
+    if (r->there_to)
+        r->shared = ft_kafka_consumer_new(loop, &own, error, error_bytes);
+    else
+        snprintf(error, error_bytes, "no memory");
+}
+
 static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
                          const struct ft_group_reader_config *config, char *error,
                          size_t error_bytes)
@@ -191,6 +280,7 @@ static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
         calloc(FT_INGEST_TOPICS * (size_t)r->partitions + 1, sizeof(*parts));
     struct ft_kafka_consumer_config own = {
         .parts = parts, .on_message = on_message, .on_error = on_error, .arg = r};
+    bool shares = config->settings->group_name;
     char group[GROUP_BYTES];
     int rc = parts ? 0 : -ENOMEM;
 
@@ -206,10 +296,12 @@ static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
         own.group = group;
         own.part_count = list_parts(r, parts);
         r->consumer = ft_kafka_consumer_new(loop, &own, error, error_bytes);
+        if (r->consumer && shares)
+            open_shared(r, loop, config->settings, own, error, error_bytes);
         ft_kafka_settings_close(&kafka);
     }
     free(parts);
-    return r->consumer ? 0 : -EINVAL;
+    return r->consumer && (!shares || r->shared) ? 0 : -EINVAL;
 }
 
 struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
@@ -254,8 +346,9 @@ void ft_group_reader_free(struct ft_group_reader *r)
 {
     if (!r)
         return;
-    if (r->consumer)
-        ft_kafka_consumer_free(r->consumer);
+    ft_kafka_consumer_free(r->shared);
+    ft_kafka_consumer_free(r->consumer);
+    free(r->there_to);
     ft_arrivals_close(&r->arrivals);
     ft_writer_free(&r->batch);
     ft_group_numbers_free(r->numbers);

@@ -24,7 +24,7 @@ struct ft_run;
 struct ft_group_reader_config {
     const struct ft_settings *settings;
     const struct ft_run *run; /* says where they stand */
-    const struct ft_group_role *role;
+    struct ft_group_role *role;
     struct ft_pipeline *pipeline;
     const char *source_id;             /* of this daemon */
     struct ft_receiver *receiver;      /* what it is in the middle of ends first; NULL: none */

@@ -9,6 +9,7 @@
 
 #include "daemon/settings.h"
 
+#define NS_PER_MS 1000000
 /* Of partial loads that wait for those of other members. */
 #define PARTIALS_BYTES ((size_t)64 << 20)
 
@@ -74,9 +75,15 @@ static int list_partitions(struct ft_group_role *role, const struct ft_settings 
         if (mine[i])
             role->partitions[n++] = i;
     free(mine);
+    if (s->group_name)
+        role->since_ms = calloc(s->kafka_partitions, sizeof(*role->since_ms));
+    if (s->group_name && !role->since_ms)
+        return -ENOMEM;
     role->origin = (struct ft_partial_origin){
         .source = role->source_id,
         .partitions = role->partitions,
+        .since_ms = role->since_ms,
+        .grace_ms = s->grace_ns / NS_PER_MS,
         .partition_count = n,
         .partitions_all = (uint32_t)s->kafka_partitions,
     };
@@ -104,10 +111,51 @@ int ft_group_role_open(struct ft_group_role *role, const struct ft_settings *set
     return rc;
 }
 
+/* Where a partition is in the list, or would be. */
+static size_t index_of(const struct ft_group_role *role, uint32_t partition)
+{
+    size_t i = 0;
+
+    while (i < role->origin.partition_count && role->partitions[i] < partition)
+        i++;
+    return i;
+}
+
+void ft_group_role_gain(struct ft_group_role *role, uint32_t partition, int64_t now_ms)
+{
+    size_t i = index_of(role, partition), n = role->origin.partition_count;
+
+    if (!role->since_ms || partition >= role->origin.partitions_all ||
+        (i < n && role->partitions[i] == partition))
+        return;
+    memmove(&role->partitions[i + 1], &role->partitions[i], (n - i) * sizeof(*role->partitions));
+    memmove(&role->since_ms[i + 1], &role->since_ms[i], (n - i) * sizeof(*role->since_ms));
+    role->partitions[i] = partition;
+    role->since_ms[i] = now_ms;
+    role->origin.partition_count++;
+}
+
+void ft_group_role_behind(struct ft_group_role *role, bool behind)
+{
+    role->origin.behind = behind;
+}
+
+void ft_group_role_lose(struct ft_group_role *role, uint32_t partition)
+{
+    size_t i = index_of(role, partition), n = role->origin.partition_count;
+
+    if (!role->since_ms || i >= n || role->partitions[i] != partition)
+        return;
+    n = --role->origin.partition_count - i;
+    memmove(&role->partitions[i], &role->partitions[i + 1], n * sizeof(*role->partitions));
+    memmove(&role->since_ms[i], &role->since_ms[i + 1], n * sizeof(*role->since_ms));
+}
+
 void ft_group_role_close(struct ft_group_role *role)
 {
     ft_partials_free(role->partials);
     free(role->partitions);
+    free(role->since_ms);
     *role = (struct ft_group_role){.partitions = NULL};
 }
 

@@ -18,10 +18,18 @@ struct ft_settings;
 struct ft_group_role {
     struct ft_partial_origin origin; /* of a member */
     uint32_t *partitions;            /* of it; of the aggregator none */
+    int64_t *since_ms;               /* by these; NULL: they are the same all the time */
     struct ft_partials *partials;    /* NULL: no aggregator */
     const char *source_id;
     struct ft_emitter emitter; /* all that the pipeline finds */
 };
+
+/* Of a member of a named group: the group gave it a partition, or took it away. What is pending
+ * in the pipeline is to be flushed before. */
+void ft_group_role_gain(struct ft_group_role *role, uint32_t partition, int64_t now_ms);
+/* Whether it reads what others had before. */
+void ft_group_role_behind(struct ft_group_role *role, bool behind);
+void ft_group_role_lose(struct ft_group_role *role, uint32_t partition);
 
 /* Whether an item of group.partitions is one: "3", "0-5", below all. */
 bool ft_group_is_range(const char *text, uint64_t all, uint32_t *first, uint32_t *last);

@@ -7,19 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/hashes/hashes_impl.h"
 #include "lib/base/digest.h"
 #include "lib/base/table.h"
 #include "lib/fabric/choice.h"
 #include "lib/fabric/hash_model.h"
+#include "lib/fabric/hinted.h"
 
-#define NAME_BYTES 128
 /* A window's first looks at flows: what comes later in it waits for the next. */
 #define FLOWS_A_WINDOW 20000
 /* Of what was kept, one in so many is held out while a model is learnt. */
 #define HELD_OUT_ONE_IN 4
-/* A model is linear when so many held-out flows were predicted, and so many of them rightly. */
-#define PREDICTED_LEAST 16
-#define RIGHT_LEAST     0.99
 /* So many flows that are new make it worth learning anew; later a quarter of those there are. */
 #define NEW_LEAST 16
 /* Predictions are counted over about so many: older ones fade. */
@@ -27,33 +25,14 @@
 /* A hash that errs so often in a row is another one. */
 #define WRONG_IN_A_ROW 6
 
-/* What a switch chooses from. */
-struct set {
-    uint64_t key;
-    char switch_name[NAME_BYTES];
-    char group[NAME_BYTES];
-    char (*members)[NAME_BYTES]; /* names of the ports */
-    uint32_t member_count;
-    uint64_t *entries; /* digests of the names of the ports by which flows came in */
-    uint32_t entry_count;
-    struct ft_hash_flow *flows;
-    uint32_t flow_count, flow_size;
-    uint32_t learnt_count; /* of them, when it was last learnt */
-    uint32_t oldest;       /* of a full list: is replaced next */
-    struct ft_hash_model model;
-    uint64_t offered; /* flows, whether they are kept or not */
-    double predicted, right;
-    uint32_t wrong_in_a_row;
-    bool dirty; /* was published otherwise, or never */
-};
-
 struct ft_hashes {
     struct ft_table *sets;
     uint32_t cursor;
     uint32_t flows_left;
+    uint32_t trusted; /* sets, when the window began */
 };
 
-static void free_set(struct set *s)
+static void free_set(struct ft_hash_set *s)
 {
     ft_hash_model_free(&s->model);
     free(s->members);
@@ -67,7 +46,7 @@ struct ft_hashes *ft_hashes_new(size_t sets_max, uint64_t seed)
 
     if (!h)
         return NULL;
-    h->sets = ft_table_new(sizeof(struct set), sizeof(uint64_t), sets_max, seed);
+    h->sets = ft_table_new(sizeof(struct ft_hash_set), sizeof(uint64_t), sets_max, seed);
     if (!h->sets) {
         free(h);
         return NULL;
@@ -77,7 +56,7 @@ struct ft_hashes *ft_hashes_new(size_t sets_max, uint64_t seed)
 
 void ft_hashes_free(struct ft_hashes *h)
 {
-    struct set *s;
+    struct ft_hash_set *s;
     uint32_t index = 0;
 
     if (!h)
@@ -119,7 +98,7 @@ static uint64_t key_of(const struct ft_choice *c)
     return key;
 }
 
-static bool fill_set(struct set *s, const struct ft_choice *c, const char *group)
+static bool fill_set(struct ft_hash_set *s, const struct ft_choice *c, const char *group)
 {
     s->members = calloc(c->count, sizeof(*s->members));
     s->entries = calloc(FT_HASH_ENTRIES_MAX, sizeof(*s->entries));
@@ -127,16 +106,17 @@ static bool fill_set(struct set *s, const struct ft_choice *c, const char *group
         return false;
     s->member_count = c->count;
     for (uint32_t i = 0; i < c->count; i++)
-        snprintf(s->members[i], NAME_BYTES, "%s", ft_topology_port(c->t, c->links[i])->name);
-    snprintf(s->switch_name, NAME_BYTES, "%s", c->at->name);
-    snprintf(s->group, NAME_BYTES, "%s", group);
+        snprintf(s->members[i], FT_HASHES_NAME, "%s", ft_topology_port(c->t, c->links[i])->name);
+    snprintf(s->switch_name, FT_HASHES_NAME, "%s", c->at->name);
+    snprintf(s->group, FT_HASHES_NAME, "%s", group);
     return true;
 }
 
-static struct set *find_set(struct ft_hashes *h, const struct ft_choice *c, const char *group)
+static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice *c,
+                                    const char *group)
 {
     uint64_t key = key_of(c);
-    struct set *s;
+    struct ft_hash_set *s;
     bool fresh;
 
     s = ft_table_insert(h->sets, &key, &fresh);
@@ -148,25 +128,33 @@ static struct set *find_set(struct ft_hashes *h, const struct ft_choice *c, cons
     return s;
 }
 
-/* Its number among the ports by which flows came in; none of those after many. */
-static uint32_t entry_of(struct set *s, const struct ft_topology *t, uint32_t in)
+/* Its number among the ports by which flows came in; FT_HASH_ENTRIES_MAX: none did. */
+static uint32_t find_entry(const struct ft_hash_set *s, uint64_t digest)
 {
-    uint64_t digest;
-
-    if (in == FT_NONE)
-        return FT_HASH_ENTRIES_MAX;
-    digest = ft_digest_text(ft_topology_end_name(t, in), 0);
     for (uint32_t i = 0; i < s->entry_count; i++) {
         if (s->entries[i] == digest)
             return i;
     }
-    if (s->entry_count == FT_HASH_ENTRIES_MAX)
+    return FT_HASH_ENTRIES_MAX;
+}
+
+/* The same, and a new one where there is none; none of those after many. */
+static uint32_t entry_of(struct ft_hash_set *s, const struct ft_topology *t, uint32_t in)
+{
+    uint64_t digest;
+    uint32_t known;
+
+    if (in == FT_NONE)
         return FT_HASH_ENTRIES_MAX;
+    digest = ft_digest_text(ft_topology_end_name(t, in), 0);
+    known = find_entry(s, digest);
+    if (known < FT_HASH_ENTRIES_MAX || s->entry_count == FT_HASH_ENTRIES_MAX)
+        return known;
     s->entries[s->entry_count] = digest;
     return s->entry_count++;
 }
 
-static bool grow(struct set *s)
+static bool grow(struct ft_hash_set *s)
 {
     uint32_t size = s->flow_size ? 2 * s->flow_size : 32;
     struct ft_hash_flow *flows = realloc(s->flows, size * sizeof(*flows));
@@ -178,7 +166,7 @@ static bool grow(struct set *s)
     return true;
 }
 
-static void forget(struct set *s)
+static void forget(struct ft_hash_set *s)
 {
     ft_hash_model_free(&s->model);
     s->flow_count = s->learnt_count = s->oldest = s->wrong_in_a_row = 0;
@@ -187,25 +175,30 @@ static void forget(struct set *s)
 }
 
 /* Holds the model against a flow that it was not learnt from. */
-static void test(struct set *s, const struct ft_hash_flow *flow)
+static void test(struct ft_hash_set *s, const struct ft_hash_flow *flow)
 {
     uint32_t member = ft_hash_predict(&s->model, &flow->in);
+    bool trusted = ft_hash_set_is_trusted(s);
 
     if (member == FT_HASH_MEMBERS_MAX)
         return;
+    s->confirmed += trusted && member == flow->member;
+    s->contradicted += trusted && member != flow->member;
     if (s->predicted >= PREDICTED_MOST) {
         s->predicted /= 2;
         s->right /= 2;
     }
     s->predicted++;
     s->right += member == flow->member;
+    s->newest_wrong = s->newest_wrong << 1 | (member != flow->member);
     s->wrong_in_a_row = member == flow->member ? 0 : s->wrong_in_a_row + 1;
     if (s->wrong_in_a_row >= WRONG_IN_A_ROW)
         forget(s);
+    s->dirty |= ft_hash_set_is_trusted(s) != trusted;
 }
 
 /* Of a flow that is on another link since, the newest is kept. */
-static bool is_kept(struct set *s, const struct ft_hash_flow *flow)
+static bool is_kept(struct ft_hash_set *s, const struct ft_hash_flow *flow)
 {
     for (uint32_t i = 0; i < s->flow_count; i++) {
         struct ft_hash_flow *kept = &s->flows[i];
@@ -221,7 +214,7 @@ static bool is_kept(struct set *s, const struct ft_hash_flow *flow)
     return false;
 }
 
-static void keep(struct set *s, const struct ft_hash_flow *flow)
+static void keep(struct ft_hash_set *s, const struct ft_hash_flow *flow)
 {
     if (is_kept(s, flow))
         return;
@@ -239,8 +232,14 @@ static void keep(struct set *s, const struct ft_hash_flow *flow)
 
 void ft_hashes_begin(struct ft_hashes *h)
 {
+    const struct ft_hash_set *s;
+    uint32_t index = 0;
+
     h->cursor = 0;
     h->flows_left = FLOWS_A_WINDOW;
+    h->trusted = 0;
+    while ((s = ft_table_next(h->sets, &index)))
+        h->trusted += ft_hash_set_is_trusted(s);
 }
 
 void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_flow *flow,
@@ -257,7 +256,7 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
         const struct ft_hop *hop = &flow->path.hops[i];
         struct ft_hash_flow seen;
         struct ft_choice choice;
-        struct set *s;
+        struct ft_hash_set *s;
 
         if (!ft_is_port(hop->out) ||
             !find_choice(&choice, t, hop->out, flow->dst_nic, &seen.member))
@@ -271,7 +270,7 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
 }
 
 /* Learns without every fourth flow, and says how the model does on those. */
-static void hold_out(struct set *s)
+static void hold_out(struct ft_hash_set *s)
 {
     struct ft_hash_flow *part = calloc(s->flow_count, sizeof(*part));
     struct ft_hash_model model;
@@ -296,22 +295,10 @@ static void hold_out(struct set *s)
     free(part);
 }
 
-static bool is_proven(const struct set *s)
+static void learn(struct ft_hash_set *s)
 {
-    return s->predicted >= PREDICTED_LEAST && s->right >= RIGHT_LEAST * s->predicted;
-}
-
-/* What is published of a model: it is linear only where that was proven on flows held out. */
-static enum ft_hash_kind kind_of(const struct set *s)
-{
-    if (s->model.kind == FT_HASH_LINEAR && !is_proven(s))
-        return FT_HASH_UNKNOWN;
-    return s->model.kind;
-}
-
-static void learn(struct set *s)
-{
-    enum ft_hash_kind before = kind_of(s);
+    enum ft_hash_kind before = ft_hash_set_kind(s);
+    bool trusted = ft_hash_set_is_trusted(s);
     uint32_t bits = s->model.index_bits;
 
     ft_hash_model_free(&s->model);
@@ -321,148 +308,21 @@ static void learn(struct set *s)
         return; /* next time */
     if (s->model.kind == FT_HASH_LINEAR)
         hold_out(s);
-    s->dirty |= kind_of(s) != before || s->model.index_bits != bits;
+    s->dirty |= ft_hash_set_kind(s) != before || s->model.index_bits != bits ||
+                ft_hash_set_is_trusted(s) != trusted;
 }
 
-static bool is_due(const struct set *s)
+static bool is_due(const struct ft_hash_set *s)
 {
     uint32_t fresh = s->flow_count - s->learnt_count;
 
     return fresh >= NEW_LEAST && fresh >= s->learnt_count / 4;
 }
 
-#define INPUT_BYTES (16 * FT_HASH_WORDS + 1)
-
-/* A function's message with what it points to. */
-struct function {
-    Fabrictrace__HashFunction m;
-    Fabrictrace__HashRow *rows, **row_list;
-    char (*inputs)[INPUT_BYTES];
-    char (*entries)[17];
-    char **entry_list;
-    uint32_t links[FT_HASH_MEMBERS_MAX];
-    char origin[INPUT_BYTES];
-};
-
-static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
-                        const struct ft_hash_model *model)
-{
-    out->inputs = inputs;
-    for (unsigned field = 0; field < FT_HASH_FIELDS; field++) {
-        bool uses;
-
-        if (!ft_hash_uses(model, field, &uses) && uses)
-            inputs[out->n_inputs++] = (char *)(uintptr_t)ft_hash_field_name(field);
-    }
-}
-
-static void fill_linear(Fabrictrace__Hash *out, const struct set *s, char *inputs[FT_HASH_FIELDS],
-                        char **never)
-{
-    out->model = FABRICTRACE__HASH_MODEL__HASH_MODEL_LINEAR;
-    out->has_index_bits = true;
-    out->index_bits = s->model.index_bits;
-    fill_inputs(out, inputs, &s->model);
-    out->never_chosen = never;
-    for (uint32_t i = 0; i < s->member_count; i++) {
-        if (ft_hash_never_chooses(&s->model, i))
-            never[out->n_never_chosen++] = s->members[i];
-    }
-}
-
-static void put_input(char text[INPUT_BYTES], const struct ft_hash_input *in)
-{
-    for (unsigned i = 0; i < FT_HASH_WORDS; i++)
-        snprintf(text + (size_t)16 * i, 17, "%016llx", (unsigned long long)in->word[i]);
-}
-
-static void free_function(struct function *f)
-{
-    free(f->rows);
-    free(f->row_list);
-    free(f->inputs);
-    free(f->entries);
-    free(f->entry_list);
-}
-
-/* False without memory; to be freed in any case. */
-static bool fill_function(struct function *f, const struct set *s)
-{
-    const struct ft_hash_model *m = &s->model;
-
-    memset(f, 0, sizeof(*f));
-    fabrictrace__hash_function__init(&f->m);
-    f->rows = calloc(m->row_count + 1, sizeof(*f->rows));
-    f->row_list = calloc(m->row_count + 1, sizeof(Fabrictrace__HashRow *));
-    f->inputs = calloc(m->row_count + 1, sizeof(*f->inputs));
-    f->entries = calloc(s->entry_count + 1, sizeof(*f->entries));
-    f->entry_list = calloc(s->entry_count + 1, sizeof(char *));
-    if (!f->rows || !f->row_list || !f->inputs || !f->entries || !f->entry_list)
-        return false;
-    for (uint32_t i = 0; i < m->row_count; i++) {
-        fabrictrace__hash_row__init(&f->rows[i]);
-        f->rows[i].has_bit = f->rows[i].has_code = true;
-        f->rows[i].bit = m->rows[i].bit;
-        f->rows[i].code = m->rows[i].code;
-        put_input(f->inputs[i], &m->rows[i].in);
-        f->rows[i].input = f->inputs[i];
-        f->row_list[i] = &f->rows[i];
-    }
-    for (uint32_t i = 0; i < s->entry_count; i++) {
-        snprintf(f->entries[i], sizeof(f->entries[i]), "%016llx",
-                 (unsigned long long)s->entries[i]);
-        f->entry_list[i] = f->entries[i];
-    }
-    for (unsigned i = 0; i < 1u << m->index_bits; i++)
-        f->links[i] = m->member[i] == FT_HASH_MEMBERS_MAX ? 0 : m->member[i] + 1;
-    put_input(f->origin, &m->origin);
-    f->m.rows = f->row_list;
-    f->m.n_rows = m->row_count;
-    f->m.entries = f->entry_list;
-    f->m.n_entries = s->entry_count;
-    f->m.links = f->links;
-    f->m.n_links = (size_t)1 << m->index_bits;
-    f->m.origin = f->origin;
-    return true;
-}
-
-static void emit(const struct set *s, Fabrictrace__HashFunction *function, const char *fabric,
-                 int64_t now_ms, const struct ft_emitter *emitter)
-{
-    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-    Fabrictrace__Hash out = FABRICTRACE__HASH__INIT;
-    char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS];
-    enum ft_hash_kind kind = kind_of(s);
-
-    out.has_time_ms = out.has_model = out.has_observations = true;
-    out.time_ms = (uint64_t)now_ms;
-    out.fabric = (char *)(uintptr_t)fabric;
-    out.switch_ = (char *)(uintptr_t)s->switch_name;
-    out.group = (char *)(uintptr_t)s->group;
-    for (uint32_t i = 0; i < s->member_count; i++)
-        members[i] = s->members[i];
-    out.members = members;
-    out.n_members = s->member_count;
-    out.observations = s->offered;
-    out.function = function;
-    out.model = kind == FT_HASH_TABLE ? FABRICTRACE__HASH_MODEL__HASH_MODEL_TABLE
-                                      : FABRICTRACE__HASH_MODEL__HASH_MODEL_UNKNOWN;
-    if (kind == FT_HASH_LINEAR)
-        fill_linear(&out, s, inputs, never);
-    if (s->model.kind == FT_HASH_LINEAR && s->predicted > 0) {
-        out.has_accuracy = out.has_predicted = true;
-        out.predicted = (uint64_t)(s->predicted + 0.5);
-        out.accuracy = s->right / s->predicted;
-    }
-    record.kind_case = FABRICTRACE__RECORD__KIND_HASH;
-    record.hash = &out;
-    emitter->record(emitter->arg, &record);
-}
-
 bool ft_hashes_step(struct ft_hashes *h, const char *fabric, int64_t now_ms,
                     const struct ft_emitter *emitter)
 {
-    struct set *s;
+    struct ft_hash_set *s;
 
     while ((s = ft_table_next(h->sets, &h->cursor))) {
         bool due = is_due(s);
@@ -470,7 +330,7 @@ bool ft_hashes_step(struct ft_hashes *h, const char *fabric, int64_t now_ms,
         if (due)
             learn(s);
         if (s->dirty)
-            emit(s, NULL, fabric, now_ms, emitter);
+            ft_hash_set_emit(s, false, fabric, now_ms, emitter);
         s->dirty = false;
         if (due)
             return true;
@@ -482,12 +342,12 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
                       const struct ft_emitter *emitter)
 {
     uint32_t index = 0;
-    struct set *s;
+    struct ft_hash_set *s;
 
     while ((s = ft_table_next(h->sets, &index))) {
         if (s->flow_count != s->learnt_count)
             learn(s);
-        emit(s, NULL, fabric, now_ms, emitter);
+        ft_hash_set_emit(s, false, fabric, now_ms, emitter);
         s->dirty = false;
     }
 }
@@ -495,19 +355,62 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
 bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, const char *fabric,
                     int64_t now_ms, const struct ft_emitter *emitter)
 {
-    const struct set *s = ft_table_next(h->sets, index);
-    struct function f;
+    const struct ft_hash_set *s = ft_table_next(h->sets, index);
 
     if (!s)
         return false;
-    if (function && kind_of(s) == FT_HASH_LINEAR) {
-        /* Without memory it has none, as where none is known. */
-        emit(s, fill_function(&f, s) ? &f.m : NULL, fabric, now_ms, emitter);
-        free_function(&f);
-    } else {
-        emit(s, NULL, fabric, now_ms, emitter);
-    }
+    ft_hash_set_emit(s, function, fabric, now_ms, emitter);
     return true;
+}
+
+bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_topology *t,
+                       const struct ft_flow *flow, uint32_t in, struct ft_hint *hint)
+{
+    uint32_t switch_id, left, entry, member;
+    struct ft_hash_input input;
+    struct ft_choice choice;
+    const struct ft_hash_set *s;
+    uint64_t key;
+
+    if (h->trusted == 0 || flow->dst_nic == FT_NONE)
+        return false;
+    switch_id = ft_topology_port(t, in)->switch_id;
+    left = ft_choice_distance(t, switch_id, flow->dst_nic);
+    if (left == FT_NONE || left == 0 ||
+        !ft_choice_find(&choice, t, switch_id, flow->dst_nic, left - 1) || choice.count <= 1)
+        return false;
+    key = key_of(&choice);
+    s = ft_table_find(h->sets, &key);
+    if (!s || !ft_hash_set_is_trusted(s))
+        return false;
+    /* Nothing is known of what comes in where no flow did. */
+    entry = find_entry(s, ft_digest_text(ft_topology_end_name(t, in), 0));
+    if (entry == FT_HASH_ENTRIES_MAX)
+        return false;
+    ft_hash_input(&input, &flow->tuple, entry);
+    member = ft_hash_predict(&s->model, &input);
+    if (member >= choice.count)
+        return false;
+    *hint = (struct ft_hint){switch_id, choice.links[member], FT_BY_PREDICTION,
+                             (float)(s->right / s->predicted)};
+    return true;
+}
+
+void ft_hashes_checked(const struct ft_hashes *h, uint64_t *confirmed, uint64_t *contradicted)
+{
+    const struct ft_hash_set *s;
+    uint32_t index = 0;
+
+    *confirmed = *contradicted = 0;
+    while ((s = ft_table_next(h->sets, &index))) {
+        *confirmed += s->confirmed;
+        *contradicted += s->contradicted;
+    }
+}
+
+uint32_t ft_hashes_trusted(const struct ft_hashes *h)
+{
+    return h->trusted;
 }
 
 size_t ft_hashes_count(const struct ft_hashes *h)

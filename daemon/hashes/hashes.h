@@ -11,6 +11,10 @@
  * did not know, the part that it predicted rightly is its accuracy. A hash that was changed shows
  * by that, and is learnt anew.
  *
+ * Links of flows without samples are predicted by models that were right so far. Such a prediction
+ * is weaker than a sample (lib/fabric/hinted.h), and is made anew each time that it is asked for:
+ * one of a model that is trusted no more is gone.
+ *
  * Capped: sets, flows kept of each, flows looked at in a window. Pure. Thread: one.
  */
 #include <stdbool.h>
@@ -50,6 +54,18 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
  * at 0; false: that was all. */
 bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, const char *fabric,
                     int64_t now_ms, const struct ft_emitter *emitter);
+
+/* By which port a flow leaves the switch that it enters by `in`, as learnt from other flows: only
+ * where the model was right for 99 % of at least 64 flows that it did not know, and of the newest
+ * 64 at most one contradicted it. The hint has that share as its accuracy. */
+bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_topology *t,
+                       const struct ft_flow *flow, uint32_t in, struct ft_hint *hint);
+
+/* Flows whose link samples showed while a model was trusted, by whether it was the one that the
+ * model predicts. */
+void ft_hashes_checked(const struct ft_hashes *h, uint64_t *confirmed, uint64_t *contradicted);
+/* Sets whose flows were predicted in this window. */
+uint32_t ft_hashes_trusted(const struct ft_hashes *h);
 
 size_t ft_hashes_count(const struct ft_hashes *h);
 uint64_t ft_hashes_refused(const struct ft_hashes *h);

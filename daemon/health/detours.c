@@ -65,17 +65,18 @@ static const char *switch_of(const struct ft_topology *t, uint32_t port)
     return ft_topology_switch(t, ft_topology_port(t, port)->switch_id)->name;
 }
 
-static void keep_hops(struct standing *s, const struct ft_topology *t, const struct ft_detour *way)
+static void keep_hops(struct standing *s, const struct ft_topology *t,
+                      const struct ft_detour *detour)
 {
-    s->hop_count = way->hop_count;
-    s->shortest = way->shortest;
-    s->at = way->at;
-    for (uint32_t h = 0; h < way->hop_count; h++) {
+    s->hop_count = detour->hop_count;
+    s->shortest = detour->shortest;
+    s->at = detour->at;
+    for (uint32_t h = 0; h < detour->hop_count; h++) {
         struct hop_names *hop = &s->hops[h];
 
-        snprintf(hop->switch_name, NAME_BYTES, "%s", switch_of(t, way->hops[h].in));
-        snprintf(hop->in, NAME_BYTES, "%s", ft_topology_port(t, way->hops[h].in)->name);
-        snprintf(hop->out, NAME_BYTES, "%s", ft_topology_port(t, way->hops[h].out)->name);
+        snprintf(hop->switch_name, NAME_BYTES, "%s", switch_of(t, detour->hops[h].in));
+        snprintf(hop->in, NAME_BYTES, "%s", ft_topology_port(t, detour->hops[h].in)->name);
+        snprintf(hop->out, NAME_BYTES, "%s", ft_topology_port(t, detour->hops[h].out)->name);
     }
 }
 
@@ -83,18 +84,18 @@ void ft_detours_flow(struct ft_detours *d, const struct ft_join *join, const str
 {
     const struct ft_topology *t = ft_join_topology(join);
     const struct ft_evidence *ev = &flow->evidence;
-    struct ft_detour way;
+    struct ft_detour detour;
     struct cause cause;
     struct standing *s;
     bool fresh;
 
     if (flow->state == FT_PATH_RESOLVED ||
         !ft_detour_find(ev->size ? ev->list : ev->own, ev->count, t, flow->src_nic, flow->dst_nic,
-                        WITHIN_MS, &way))
+                        WITHIN_MS, &detour))
         return;
     memset(&cause, 0, sizeof(cause));
-    snprintf(cause.switch_name, NAME_BYTES, "%s", switch_of(t, way.hops[way.at].in));
-    snprintf(cause.leaf, NAME_BYTES, "%s", switch_of(t, way.hops[way.hop_count - 1].out));
+    snprintf(cause.switch_name, NAME_BYTES, "%s", switch_of(t, detour.hops[detour.at].in));
+    snprintf(cause.leaf, NAME_BYTES, "%s", switch_of(t, detour.hops[detour.hop_count - 1].out));
     s = ft_table_insert(d->table, &cause, &fresh);
     if (!s)
         return;
@@ -104,7 +105,7 @@ void ft_detours_flow(struct ft_detours *d, const struct ft_join *join, const str
     if (fresh || memcmp(&s->tuple, &flow->tuple, sizeof(s->tuple)) == 0 ||
         flow->last_ms - s->last_ms > WITHIN_MS) {
         s->tuple = flow->tuple;
-        keep_hops(s, t, &way);
+        keep_hops(s, t, &detour);
     }
     s->flows++;
     if (flow->last_ms > s->last_ms)
@@ -114,15 +115,15 @@ void ft_detours_flow(struct ft_detours *d, const struct ft_join *join, const str
 /* "by leaf3 and spine2, 5 switches where 3 would do". */
 static void describe(const struct standing *s, char *text, size_t size)
 {
-    char way[300] = "";
+    char detour[300] = "";
     size_t len = 0;
 
-    for (uint32_t h = s->at + 1; h + 1 < s->hop_count && len + 1 < sizeof(way); h++)
-        len += (size_t)snprintf(way + len, sizeof(way) - len, "%s%.60s", len ? ", " : "",
+    for (uint32_t h = s->at + 1; h + 1 < s->hop_count && len + 1 < sizeof(detour); h++)
+        len += (size_t)snprintf(detour + len, sizeof(detour) - len, "%s%.60s", len ? ", " : "",
                                 s->hops[h].switch_name);
     snprintf(
         text, size, "it sends %" PRIu64 " flow%s to %.100s by %.200s: %u switches instead of %u",
-        s->reported, s->reported == 1 ? "" : "s", s->cause.leaf, way, s->hop_count, s->shortest);
+        s->reported, s->reported == 1 ? "" : "s", s->cause.leaf, detour, s->hop_count, s->shortest);
 }
 
 static void raise_cause(const struct standing *s, const char *fabric, struct ft_events *events,

@@ -40,10 +40,11 @@ struct edge {
     struct ft_rank_edge e;
 };
 
-/* The pairs of ranks between two hosts. */
+/* The pairs of ranks between two hosts, those of one process at the first or all. */
 struct hosts_key {
     char src[FT_RANKS_NAME];
     char dst[FT_RANKS_NAME];
+    uint32_t src_pid; /* 0: all */
 };
 
 struct hosts {
@@ -311,20 +312,22 @@ double ft_ranks_expected(const char *op, const char *algo, double bytes, double 
     return -1;
 }
 
-/* Remembers that a pair of ranks talks between its hosts, as soon as both are known. */
-static void list_hosts(struct ft_ranks *r, const struct member_key *src, uint32_t dst)
+static struct hosts_key hosts_key(const char *src, const char *dst, uint32_t src_pid)
 {
-    const struct member_key dst_key = member_key(src->comm_id, dst);
-    const struct ft_rank_member *a = find(r, src), *b = find(r, &dst_key);
     struct hosts_key key;
-    struct hosts *h;
 
-    if (!a || !b)
-        return;
     memset(&key, 0, sizeof(key));
-    copy(key.src, sizeof(key.src), a->host);
-    copy(key.dst, sizeof(key.dst), b->host);
-    h = insert(r, r->hosts, &key);
+    copy(key.src, sizeof(key.src), src);
+    copy(key.dst, sizeof(key.dst), dst);
+    key.src_pid = src_pid;
+    return key;
+}
+
+static void list_pair(struct ft_ranks *r, const struct hosts_key *key, const struct member_key *src,
+                      uint32_t dst)
+{
+    struct hosts *h = insert(r, r->hosts, key);
+
     if (!h)
         return;
     h->heard_ms = r->now_ms;
@@ -348,6 +351,24 @@ static void list_hosts(struct ft_ranks *r, const struct member_key *src, uint32_
     }
     h->src[h->count] = *src;
     h->dst[h->count++] = dst;
+}
+
+/* Remembers that a pair of ranks talks between its hosts, as soon as both are known. Between hosts
+ * of many ranks and communicators there are more than can be named, but few of one process. */
+static void list_hosts(struct ft_ranks *r, const struct member_key *src, uint32_t dst)
+{
+    const struct member_key dst_key = member_key(src->comm_id, dst);
+    const struct ft_rank_member *a = find(r, src), *b = find(r, &dst_key);
+    struct hosts_key key;
+
+    if (!a || !b)
+        return;
+    key = hosts_key(a->host, b->host, a->pid);
+    list_pair(r, &key, src, dst);
+    if (key.src_pid) {
+        key.src_pid = 0;
+        list_pair(r, &key, src, dst);
+    }
 }
 
 static void note_qps(struct ft_ranks *r, const Fabrictrace__Collective *c,
@@ -491,10 +512,12 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
         if (qp && fits(r, &qp->src, qp->dst, query->src_pid, &pairs[0]))
             return 1;
     }
-    memset(&key, 0, sizeof(key));
-    copy(key.src, sizeof(key.src), query->src_host);
-    copy(key.dst, sizeof(key.dst), query->dst_host);
+    key = hosts_key(query->src_host, query->dst_host, query->src_pid);
     h = ft_table_find(r->hosts, &key);
+    if (!h && query->src_pid) {
+        key.src_pid = 0;
+        h = ft_table_find(r->hosts, &key);
+    }
     if (!h)
         return 0;
     for (uint32_t i = 0; i < h->count; i++)

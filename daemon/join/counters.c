@@ -33,8 +33,8 @@ struct poll_key {
 
 struct slice {
     uint32_t window;
-    double covered_ms;
     uint32_t missing; /* a bit for each field that a poll over it did not have */
+    double covered_ms;
     double sum[FIELDS];
 };
 
@@ -96,10 +96,10 @@ static uint32_t *mapped(struct ft_counters *c, const struct polled *p)
 
 static void map_one(struct ft_counters *c, const struct polled *p)
 {
-    uint32_t *place = mapped(c, p);
+    uint32_t *slot = mapped(c, p);
 
-    if (place)
-        *place = ft_table_index(c->table, p);
+    if (slot)
+        *slot = ft_table_index(c->table, p);
 }
 
 struct ft_counters *ft_counters_new(size_t cap, int64_t window_ms, const struct ft_topology *t)
@@ -248,17 +248,17 @@ static bool is_gone(void *arg, void *entry)
 {
     const struct aging *a = arg;
     struct polled *p = entry;
-    uint32_t *place;
+    uint32_t *slot;
 
     /* This host's clock was set back. */
     if (p->heard_ms > a->now_ms)
         p->heard_ms = a->now_ms;
     if (a->now_ms - p->heard_ms < APART_MS)
         return false;
-    place = mapped(a->c, p);
+    slot = mapped(a->c, p);
     /* A switch with two addresses has two entries for a port. */
-    if (place && *place == ft_table_index(a->c->table, p))
-        *place = FT_NONE;
+    if (slot && *slot == ft_table_index(a->c->table, p))
+        *slot = FT_NONE;
     return true;
 }
 

@@ -17,6 +17,9 @@
 #include "lib/fabric/topology.h"
 #include "proto/fabrictrace.pb-c.h"
 
+/* Memory of one entry: of a port by one source. */
+#define FT_COUNTERS_PORT_BYTES 1264
+
 struct ft_counters;
 
 /* Sums over one window, of one port; what its switch does not count is not has_. */

@@ -125,7 +125,7 @@ static bool lost_link(const struct ft_follow *f, uint32_t end)
 }
 
 /* Whether a flow was on a link that is no more. */
-static bool lost_way(struct ft_flow *flow, const struct ft_follow *f)
+static bool lost_path(struct ft_flow *flow, const struct ft_follow *f)
 {
     const struct ft_sighting *list = sightings(&flow->evidence);
     bool lost = false;
@@ -139,7 +139,7 @@ static bool lost_way(struct ft_flow *flow, const struct ft_follow *f)
 }
 
 /* It goes elsewhere now: what it sent until then stays with the path that it had. */
-static void leave_way(struct ft_flow *flow)
+static void leave_path(struct ft_flow *flow)
 {
     struct ft_sighting *list = sightings(&flow->evidence);
     uint8_t past = ft_moves_leave(flow, &flow->path, INT64_MIN);
@@ -186,7 +186,7 @@ static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
 
 void ft_flow_follow(struct ft_flow *flow, const struct ft_follow *f)
 {
-    bool lost = lost_way(flow, f);
+    bool lost = lost_path(flow, f);
 
     follow_sightings(&flow->evidence, f);
     follow_path(&flow->path, f);
@@ -195,5 +195,5 @@ void ft_flow_follow(struct ft_flow *flow, const struct ft_follow *f)
     flow->src_nic = flow->src_nic == FT_NONE ? FT_NONE : f->nics[flow->src_nic];
     flow->dst_nic = flow->dst_nic == FT_NONE ? FT_NONE : f->nics[flow->dst_nic];
     if (lost)
-        leave_way(flow);
+        leave_path(flow);
 }

@@ -170,6 +170,11 @@ void ft_join_judge_now(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
     ft_join_recount(j, flow, had);
     if (moved && flow->path_since_ms > j->moved_ms)
         j->moved_ms = flow->path_since_ms;
+    /* Who had the flow before has said it; the next close says it again. */
+    if (j->recalling) {
+        flow->published = 0;
+        return;
+    }
     if (moved && j->hooks.moved)
         j->hooks.moved(j->hooks.arg, flow, &before, now_ms);
     if (news && j->hooks.judged)

@@ -66,7 +66,7 @@ static void make_room(struct ft_hints *h)
         ft_table_make_room(h->flows, &h->hand, FT_HINTS_FLOWS, any, NULL);
 }
 
-static struct ft_said *place_for(struct ft_said_of_flow *f, uint32_t switch_id)
+static struct ft_said *slot_for(struct ft_said_of_flow *f, uint32_t switch_id)
 {
     struct ft_said *oldest = &f->said[0];
 
@@ -96,7 +96,7 @@ void ft_hints_put(struct ft_hints *h, const struct ft_tuple *tuple, const struct
     if (!f)
         return;
     f->newest_ms = h->now_ms;
-    *place_for(f, hint->switch_id) = (struct ft_said){.hint = *hint, .at_ms = h->now_ms};
+    *slot_for(f, hint->switch_id) = (struct ft_said){.hint = *hint, .at_ms = h->now_ms};
 }
 
 struct ft_said_of_flow *ft_hints_of(struct ft_hints *h, const struct ft_tuple *tuple)

@@ -89,6 +89,16 @@ struct ft_hints *ft_join_hints(const struct ft_join *j)
     return j->hints;
 }
 
+void ft_join_set_predictor(struct ft_join *j, const struct ft_join_predictor *predictor)
+{
+    j->predictor = *predictor;
+}
+
+const struct ft_join_predictor *ft_join_predictor(const struct ft_join *j)
+{
+    return &j->predictor;
+}
+
 const struct ft_topology *ft_join_topology(const struct ft_join *j)
 {
     return j->t;

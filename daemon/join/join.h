@@ -247,12 +247,28 @@ struct ft_hints;
 void ft_join_set_hints(struct ft_join *join, struct ft_hints *hints);
 struct ft_hints *ft_join_hints(const struct ft_join *join);
 
+/* Says by which port a flow leaves the switch that it enters by `in`, from what others did there
+ * (daemon/hashes/); false: that is not known. */
+struct ft_hint;
+struct ft_join_predictor {
+    bool (*predict)(void *arg, const struct ft_topology *t, const struct ft_flow *flow, uint32_t in,
+                    struct ft_hint *hint);
+    void *arg;
+};
+/* Copied; a NULL predict: nobody does. */
+void ft_join_set_predictor(struct ft_join *join, const struct ft_join_predictor *predictor);
+const struct ft_join_predictor *ft_join_predictor(const struct ft_join *join);
+
 /* Joins count observations in order, up to FT_JOIN_BATCH of them; together they are much faster
  * than one by one. Results are counted in the stats, and added up in results[]. */
 #define FT_JOIN_BATCH 64
 void ft_join_observe_batch(struct ft_join *join, const struct ft_observation *o, size_t count,
                            uint64_t results[FT_JOIN_RESULTS]);
 enum ft_join_result ft_join_report(struct ft_join *join, const struct ft_host_report *r);
+
+/* While this is on, observations are those that another daemon had: of a window that is closed they
+ * are evidence for paths, and count in no figure; which paths they lead to that daemon has said. */
+void ft_join_recall(struct ft_join *join, bool on);
 
 /* What pairing said of a flow is not so, or not certain: it is forgotten, and what its hosts said
  * themselves with it, until they say it again. NULL when nothing was said. A flow that nobody else

@@ -20,7 +20,8 @@ struct ft_join {
     struct ft_table *flows;
     struct ft_names *names;
     const struct ft_ranks *ranks;
-    struct ft_hints *hints;      /* NULL: nobody says anything */
+    struct ft_hints *hints; /* NULL: nobody says anything */
+    struct ft_join_predictor predictor;
     struct ft_port_marks *marks; /* by port id */
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;
@@ -31,6 +32,7 @@ struct ft_join {
     uint32_t window;   /* lowest open */
     uint32_t newest;   /* that took a record */
     bool sealed;       /* it takes no more */
+    bool recalling;    /* samples may be of closed windows */
     bool sweeping;     /* unreferenced names are being collected until this window closes */
     uint32_t judge_at; /* entries from here to judge_end are to be judged by a new topology */
     uint32_t judge_end;

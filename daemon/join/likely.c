@@ -64,12 +64,35 @@ static bool is_open(const struct ft_join *join, const struct ft_flow *flow)
             (flow->state == FT_PATH_UNRESOLVED && flow->reason == FT_REASON_NO_SAMPLES));
 }
 
+/* Adds predictions from the first switch on that neither samples nor hints show, as far as they
+ * agree with both. */
+static void predict(const struct ft_join *join, const struct ft_flow *flow,
+                    struct ft_hint list[FT_HINTS_FLOW], size_t n, struct ft_hinted *out)
+{
+    const struct ft_join_predictor *by = ft_join_predictor(join);
+    struct ft_hinted more;
+
+    for (; by->predict && n < FT_HINTS_FLOW && out->ask != FT_NONE; n++) {
+        if (!by->predict(by->arg, ft_join_topology(join), flow, out->path.hops[out->ask].in,
+                         &list[n]) ||
+            is_contradicted(join, flow, &list[n]) || !weigh(join, flow, list, n + 1, &more))
+            return;
+        *out = more;
+    }
+}
+
 bool ft_flow_likely(const struct ft_join *join, const struct ft_flow *flow, struct ft_hinted *out)
 {
     struct ft_hint list[FT_HINTS_FLOW];
-    size_t n = is_open(join, flow) ? hints_of(join, flow, list) : 0;
+    size_t n;
 
-    return n && weigh(join, flow, list, n, out) && out->hinted;
+    if (!is_open(join, flow) || (!ft_join_hints(join) && !ft_join_predictor(join)->predict))
+        return false;
+    n = hints_of(join, flow, list);
+    if (!weigh(join, flow, list, n, out))
+        return false;
+    predict(join, flow, list, n, out);
+    return out->hinted;
 }
 
 bool ft_flow_unknown(const struct ft_join *join, const struct ft_flow *flow, uint32_t *switch_id,
@@ -77,7 +100,7 @@ bool ft_flow_unknown(const struct ft_join *join, const struct ft_flow *flow, uin
 {
     static const struct ft_path nothing = {.hop_count = 0};
     struct ft_hint list[FT_HINTS_FLOW];
-    struct ft_hinted way;
+    struct ft_hinted hinted;
 
     if (flow->state == FT_PATH_RESOLVED && is_between_hosts(flow)) {
         const struct ft_hinted_from from = {.t = ft_join_topology(join),
@@ -85,14 +108,15 @@ bool ft_flow_unknown(const struct ft_join *join, const struct ft_flow *flow, uin
                                             .dst_nic = flow->dst_nic,
                                             .certain = &nothing};
 
-        if (!ft_hinted_path(&from, NULL, 0, &way))
+        if (!ft_hinted_path(&from, NULL, 0, &hinted))
             return false;
-    } else if (!is_open(join, flow) || !weigh(join, flow, list, hints_of(join, flow, list), &way)) {
+    } else if (!is_open(join, flow) ||
+               !weigh(join, flow, list, hints_of(join, flow, list), &hinted)) {
         return false;
     }
-    if (way.ask == FT_NONE)
+    if (hinted.ask == FT_NONE)
         return false;
-    *in = way.path.hops[way.ask].in;
+    *in = hinted.path.hops[hinted.ask].in;
     *switch_id = ft_topology_port(ft_join_topology(join), *in)->switch_id;
     return true;
 }

@@ -176,6 +176,60 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
     return s;
 }
 
+/* Whether a new sample of the flow may say more of its path. Walking paths is expensive: a flow
+ * that a further sample may resolve is judged once a second. */
+static bool is_news(const struct ft_flow *flow, bool fresh, bool another_second)
+{
+    return fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH ||
+           (flow->state == FT_PATH_PARTIAL && another_second);
+}
+
+static void note_time(struct ft_join *j, struct ft_flow *flow, const struct ft_observation *o)
+{
+    if (o->last_ms > flow->last_ms)
+        flow->last_ms = o->last_ms;
+    if (o->last_ms > j->heard_ms)
+        j->heard_ms = o->last_ms;
+    flow->ended = false;
+}
+
+/* A sample of a closed window: where the flow was, and nothing of how much it sent. */
+static enum ft_join_result recall(struct ft_join *j, const struct ft_observation *o, uint64_t hash,
+                                  struct ft_flow *likely, struct site *at)
+{
+    struct ft_flow *flow;
+    bool fresh, another_second;
+
+    if (o->last_ms < j->heard_ms - j->config.evidence_ms)
+        return FT_JOIN_LATE;
+    flow = flow_of(j, &o->tuple, hash, likely, ft_join_window_at(j, o->first_ms), o->first_ms);
+    if (!flow)
+        return FT_JOIN_TABLE_FULL;
+    j->judged = NULL;
+    if (at->t != j->t)
+        find_site(j, o, at);
+    if (at->switch_id == FT_NONE)
+        at->switch_id = stranger(&o->agent);
+    else
+        ft_trust_named(&j->trust, j->t, at->switch_id, at->in, at->out, o->last_ms);
+    if (!see(j, flow,
+             &(struct ft_seen){at->switch_id, at->in, at->out, o->source, o->first_ms, o->last_ms,
+                               ft_join_is_full(j)},
+             &fresh))
+        return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
+    another_second = o->last_ms / 1000 != flow->last_ms / 1000;
+    note_time(j, flow, o);
+    note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
+    if (is_news(flow, fresh, another_second))
+        ft_join_judge_now(j, flow, j->heard_ms);
+    return FT_JOIN_OK;
+}
+
+void ft_join_recall(struct ft_join *j, bool on)
+{
+    j->recalling = on;
+}
+
 static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash,
                                    struct ft_flow *likely, struct site *at)
 {
@@ -186,6 +240,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     struct ft_flow *flow;
     bool fresh, another_second;
 
+    if (result == FT_JOIN_LATE && j->recalling)
+        return recall(j, o, hash, likely, at);
     if (result != FT_JOIN_OK)
         return result;
     flow = flow_of(j, &o->tuple, hash, likely, window, o->first_ms);
@@ -214,14 +270,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     s->samples[window & 1] += o->samples;
     s->bytes[window & 1] += o->bytes;
-    /* Walking paths is expensive: a flow that a further sample may resolve is judged once a second.
-     */
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
-    if (o->last_ms > flow->last_ms)
-        flow->last_ms = o->last_ms;
-    if (o->last_ms > j->heard_ms)
-        j->heard_ms = o->last_ms;
-    flow->ended = false;
+    note_time(j, flow, o);
     if (o->rest && o->rest->has_outer)
         keep_outer(j, flow, &o->rest->outer);
     if (o->rest && ft_is_port(out))
@@ -235,8 +285,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         j->hooks.entered(j->hooks.arg, o, flow, in);
     if (flow->host && flow->host->job && j->hooks.of_job)
         j->hooks.of_job(j->hooks.arg, o, flow->host->job);
-    if (fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH ||
-        (flow->state == FT_PATH_PARTIAL && another_second))
+    if (is_news(flow, fresh, another_second))
         ft_join_judge_now(j, flow, j->heard_ms);
     return FT_JOIN_OK;
 }

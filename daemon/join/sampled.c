@@ -23,7 +23,7 @@ struct source {
     struct sum sum[2];
 };
 
-struct place {
+struct point {
     uint32_t window; /* the newest */
     uint32_t count;
     struct source sources[FT_SAMPLED_SOURCES];
@@ -32,9 +32,9 @@ struct place {
 
 struct ft_sampled {
     const struct ft_topology *t;
-    struct place *switches; /* by switch id */
-    struct place **in;      /* by port id; NULL: nothing, or its switch has one source */
-    struct place **out;
+    struct point *switches; /* by switch id */
+    struct point **in;      /* by port id; NULL: nothing, or its switch has one source */
+    struct point **out;
 };
 
 static int make(const struct ft_topology *t, struct ft_sampled *s)
@@ -110,7 +110,7 @@ void ft_sampled_restart(struct ft_sampled *s)
 }
 
 /* Empties the slots that an older window left. */
-static void advance_to(struct place *p, uint32_t window)
+static void advance_to(struct point *p, uint32_t window)
 {
     for (uint32_t step = 0; step < 2 && p->window + step < window; step++)
         for (uint32_t i = 0; i < p->count; i++) {
@@ -126,7 +126,7 @@ static void advance_to(struct place *p, uint32_t window)
 }
 
 /* One that was silent for long is replaced. NULL when all are in use. */
-static struct source *source_of(struct place *p, uint32_t id)
+static struct source *source_of(struct point *p, uint32_t id)
 {
     struct source *mute = NULL;
 
@@ -145,7 +145,7 @@ static struct source *source_of(struct place *p, uint32_t id)
     return mute;
 }
 
-static void add_to(struct place *p, uint32_t id, uint32_t window, uint64_t samples, uint64_t bytes)
+static void add_to(struct point *p, uint32_t id, uint32_t window, uint64_t samples, uint64_t bytes)
 {
     struct source *s;
 
@@ -158,13 +158,13 @@ static void add_to(struct place *p, uint32_t id, uint32_t window, uint64_t sampl
     s->sum[window & 1].bytes += (double)bytes;
 }
 
-static void add_to_port(struct place **place, uint32_t id, uint32_t window, uint64_t samples,
+static void add_to_port(struct point **point, uint32_t id, uint32_t window, uint64_t samples,
                         uint64_t bytes)
 {
-    if (!*place)
-        *place = calloc(1, sizeof(**place));
-    if (*place)
-        add_to(*place, id, window, samples, bytes);
+    if (!*point)
+        *point = calloc(1, sizeof(**point));
+    if (*point)
+        add_to(*point, id, window, samples, bytes);
 }
 
 static bool is_unused(const struct ft_topology *t, uint32_t port)
@@ -177,7 +177,7 @@ static bool is_unused(const struct ft_topology *t, uint32_t port)
 void ft_sampled_add(struct ft_sampled *s, uint32_t switch_id, uint32_t in, uint32_t out,
                     uint32_t source, uint32_t window, uint64_t samples, uint64_t bytes)
 {
-    struct place *p = &s->switches[switch_id];
+    struct point *p = &s->switches[switch_id];
 
     add_to(p, source, window, samples, bytes);
     if (ft_is_port(in) && is_unused(s->t, in))
@@ -191,7 +191,7 @@ void ft_sampled_add(struct ft_sampled *s, uint32_t switch_id, uint32_t in, uint3
 }
 
 /* What the best source had: of those with any, the one that had most before. */
-static struct sum best_of(const struct place *p, uint32_t window)
+static struct sum best_of(const struct point *p, uint32_t window)
 {
     const struct source *best = NULL;
     unsigned slot = window & 1;
@@ -210,7 +210,7 @@ static struct sum best_of(const struct place *p, uint32_t window)
     return best ? best->sum[slot] : (struct sum){0};
 }
 
-static struct sum sum_over_ports(const struct ft_switch *sw, struct place *const *by_port,
+static struct sum sum_over_ports(const struct ft_switch *sw, struct point *const *by_port,
                                  uint32_t window)
 {
     struct sum total = {0};
@@ -227,7 +227,7 @@ static struct sum sum_over_ports(const struct ft_switch *sw, struct place *const
 void ft_sampled_window(const struct ft_sampled *s, uint32_t switch_id, uint32_t window,
                        uint64_t *samples, double *bytes)
 {
-    const struct place *p = &s->switches[switch_id];
+    const struct point *p = &s->switches[switch_id];
     struct sum best = best_of(p, window);
 
     if (p->count > 1) {
@@ -246,7 +246,7 @@ void ft_sampled_window(const struct ft_sampled *s, uint32_t switch_id, uint32_t 
 
 uint64_t ft_sampled_strays(const struct ft_sampled *s, uint32_t switch_id, uint32_t window)
 {
-    const struct place *p = &s->switches[switch_id];
+    const struct point *p = &s->switches[switch_id];
 
     return p->window < window || p->window > window + 1 ? 0 : p->strays[window & 1];
 }

@@ -3,8 +3,6 @@
 
 #include "daemon/oracle/oracle.h"
 
-#include <ctype.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,6 @@
 #include "daemon/publish/findings.h"
 #include "lib/base/table.h"
 
-#define BLANKS " \t"
 /* A switch whose command failed is left alone for so many intervals. */
 #define REST_INTERVALS 30
 /* Of the questions, one of so many at most is about a flow whose path is known. */
@@ -27,7 +24,6 @@
 #define CHECKED_MOST 1024
 /* A flow without bytes in the last windows is none to ask about. */
 #define WINDOWS_BACK 3
-#define OWN_ARGS     8
 
 struct ft_oracle {
     struct ft_oracle_config config;
@@ -84,87 +80,6 @@ void ft_oracle_free(struct ft_oracle *o)
     free(o);
 }
 
-/* The command behind "PATTERN=". */
-static const char *command_of(const char *item)
-{
-    const char *equals = strchr(item, '=');
-
-    return equals ? equals + 1 + strspn(equals + 1, BLANKS) : "";
-}
-
-/* The next word, which blanks end, unless it is in single quotes; NULL: there is none. *at is
- * behind it then. */
-static const char *next_word(const char **at, size_t *len)
-{
-    const char *word = *at + strspn(*at, BLANKS);
-
-    if (!*word)
-        return NULL;
-    if (*word == '\'') {
-        word++;
-        *len = strcspn(word, "'");
-        *at = word + *len + (word[*len] == '\'');
-    } else {
-        *len = strcspn(word, BLANKS);
-        *at = word + *len;
-    }
-    return word;
-}
-
-static size_t count_words(const char *text)
-{
-    size_t n = 0, len;
-
-    while (next_word(&text, &len))
-        n++;
-    return n;
-}
-
-const char *ft_oracle_complaint(const char *item)
-{
-    const char *command = command_of(item);
-
-    if (strchr(item, '=') == item)
-        return "needs a pattern of switches' names";
-    if (*command != '/')
-        return "needs the full path of a program";
-    if (count_words(command) > FT_ORACLE_ARGS - OWN_ARGS)
-        return "has too many arguments";
-    if (strlen(command) > FT_ORACLE_TEXT / 2)
-        return "is too long";
-    return NULL;
-}
-
-/* What neither a shell nor a switch's command line takes for anything but a name. */
-static bool is_safe(const char *name)
-{
-    size_t len = strlen(name);
-
-    if (len == 0 || len >= FT_ORACLE_NAME || !isalnum((unsigned char)*name))
-        return false;
-    for (const char *c = name; *c; c++)
-        if (!isalnum((unsigned char)*c) && !strchr("/.:_-", *c))
-            return false;
-    return true;
-}
-
-static const char *command_for(const struct ft_oracle *o, const char *name)
-{
-    for (size_t i = 0; i < o->commands.count; i++) {
-        const char *item = o->commands.items[i];
-        char pattern[FT_ORACLE_NAME];
-        size_t len = strcspn(item, "=");
-
-        if (len >= sizeof(pattern))
-            continue;
-        memcpy(pattern, item, len);
-        pattern[len] = '\0';
-        if (fnmatch(pattern, name, 0) == 0)
-            return command_of(item);
-    }
-    return NULL;
-}
-
 static bool has_rest(void *arg, void *entry)
 {
     const struct ft_oracle_of_switch *s = entry;
@@ -185,50 +100,6 @@ static struct ft_oracle_of_switch *switch_of(struct ft_oracle *o, const char *na
     if (ft_table_count(o->switches) >= FT_ORACLE_SWITCHES)
         ft_table_make_room(o->switches, &o->hand, FT_ORACLE_SWITCHES, has_rest, &now_ms);
     return ft_table_insert(o->switches, key, &fresh);
-}
-
-/* Adds a word to the question; NULL where there is no room. */
-static const char *add_word(struct ft_oracle_question *q, size_t *args, size_t *used,
-                            const char *word, size_t len)
-{
-    char *at = q->text + *used;
-
-    if (*args + 1 >= FT_ORACLE_ARGS || len >= sizeof(q->text) - *used)
-        return NULL;
-    memcpy(at, word, len);
-    at[len] = '\0';
-    *used += len + 1;
-    q->argv[(*args)++] = at;
-    q->argv[*args] = NULL;
-    return at;
-}
-
-static const char *add_text(struct ft_oracle_question *q, size_t *args, size_t *used,
-                            const char *text)
-{
-    return add_word(q, args, used, text, strlen(text));
-}
-
-static bool write_question(struct ft_oracle_question *q, const char *command, const char *name,
-                           const char *in, const struct ft_tuple *tuple)
-{
-    char src[FT_IP_TEXT_BYTES], dst[FT_IP_TEXT_BYTES], numbers[3][8];
-    size_t args = 0, used = 0, len;
-    const char *word;
-
-    while ((word = next_word(&command, &len)))
-        if (!add_word(q, &args, &used, word, len))
-            return false;
-    ft_ip_format(&tuple->src, src);
-    ft_ip_format(&tuple->dst, dst);
-    snprintf(numbers[0], sizeof(numbers[0]), "%u", tuple->proto);
-    snprintf(numbers[1], sizeof(numbers[1]), "%u", tuple->sport);
-    snprintf(numbers[2], sizeof(numbers[2]), "%u", tuple->dport);
-    q->switch_name = add_text(q, &args, &used, name);
-    q->in = add_text(q, &args, &used, in);
-    return q->switch_name && q->in && add_text(q, &args, &used, src) &&
-           add_text(q, &args, &used, dst) && add_text(q, &args, &used, numbers[0]) &&
-           add_text(q, &args, &used, numbers[1]) && add_text(q, &args, &used, numbers[2]);
 }
 
 static bool is_elephant(const struct ft_oracle *o, const struct ft_join *join,
@@ -278,7 +149,8 @@ static void check_said(struct ft_oracle *o, const struct ft_join *join, const st
     struct ft_oracle_of_switch *s;
     const struct ft_hop *hop = NULL;
 
-    if (said->checked || said->hint.out == FT_NONE || flow->state != FT_PATH_RESOLVED)
+    if (said->checked || said->hint.out == FT_NONE || said->hint.by != FT_BY_ORACLE ||
+        flow->state != FT_PATH_RESOLVED)
         return;
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
         if (ft_topology_end_switch(t, flow->path.hops[h].out) == said->hint.switch_id)
@@ -321,21 +193,21 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
         return false;
     name = ft_topology_switch(t, switch_id)->name;
     in = ft_topology_port(t, port)->name;
-    command = command_for(o, name);
+    command = ft_asking_command(&o->commands, name);
     if (!command)
         return false;
-    if (!is_safe(name) || !is_safe(in)) {
+    if (!ft_asking_is_safe(name) || !ft_asking_is_safe(in)) {
         o->stats.unsafe++;
         return false;
     }
     s = switch_of(o, name, now_ms);
     if (!s || now_ms < s->next_ms ||
-        !write_question(q, command, name, in, flow->outer ? flow->outer : &flow->tuple))
+        !ft_asking_write(&q->ask, command, name, in, flow->outer ? flow->outer : &flow->tuple))
         return false;
     q->flow = flow->tuple;
     /* Until it answers, so that nobody asks twice. */
     ft_hints_put(ft_join_hints(join), &flow->tuple,
-                 &(struct ft_hint){switch_id, FT_NONE, FT_BY_ORACLE});
+                 &(struct ft_hint){switch_id, FT_NONE, FT_BY_ORACLE, 0});
     s->next_ms = now_ms + o->config.interval_ms;
     o->checks += known;
     o->stats.asked++;
@@ -362,20 +234,6 @@ bool ft_oracle_next(struct ft_oracle *o, const struct ft_join *join, int64_t now
     return false;
 }
 
-/* The one name in a text of one line; false where it is something else. */
-static bool read_name(const char *text, char name[FT_ORACLE_NAME])
-{
-    size_t len;
-
-    text += strspn(text, " \t\r\n");
-    len = strcspn(text, " \t\r\n");
-    if (len == 0 || len >= FT_ORACLE_NAME || text[len + strspn(text + len, " \t\r\n")])
-        return false;
-    memcpy(name, text, len);
-    name[len] = '\0';
-    return true;
-}
-
 static uint32_t end_named(const struct ft_topology *t, uint32_t switch_id, const char *name)
 {
     uint32_t port = ft_topology_find_port(t, switch_id, name);
@@ -390,11 +248,12 @@ enum ft_oracle_outcome ft_oracle_answer(struct ft_oracle *o, const struct ft_joi
 {
     const struct ft_topology *t = ft_join_topology(join);
     const struct ft_flow *flow = ft_join_find(join, &q->flow);
-    struct ft_hint hint = {ft_topology_find_switch(t, q->switch_name), FT_NONE, FT_BY_ORACLE};
-    struct ft_oracle_of_switch *s = switch_of(o, q->switch_name, now_ms);
+    struct ft_hint hint = {ft_topology_find_switch(t, q->ask.switch_name), FT_NONE, FT_BY_ORACLE,
+                           0};
+    struct ft_oracle_of_switch *s = switch_of(o, q->ask.switch_name, now_ms);
     char name[FT_ORACLE_NAME];
 
-    if (outcome == FT_ORACLE_ANSWERED && !read_name(text, name))
+    if (outcome == FT_ORACLE_ANSWERED && !ft_asking_read(text, name))
         outcome = FT_ORACLE_GARBLED;
     if (outcome == FT_ORACLE_ANSWERED && hint.switch_id != FT_NONE)
         hint.out = end_named(t, hint.switch_id, name);

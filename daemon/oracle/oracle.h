@@ -11,22 +11,19 @@
  * each switch. An answer becomes a hint (daemon/join/hints.h), unless the switch's answers were
  * found to be wrong.
  *
- * Names of switches and ports come from the network: only letters, digits and a few other
- * characters are passed on, since a command may hand them to a shell at the other end. Capped:
- * switches, flows looked at in a call. Pure. Thread: one.
+ * How a question is put: lib/config/asking.h. Capped: switches, flows looked at in a call. Pure.
+ * Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/join/join.h"
-#include "lib/config/options.h"
+#include "lib/config/asking.h"
 
 #define FT_ORACLE_SWITCHES  4096
 #define FT_ORACLE_BYTES_MAX (FT_ORACLE_SWITCHES * 512)
-#define FT_ORACLE_ARGS      40
-#define FT_ORACLE_TEXT      2048
-#define FT_ORACLE_NAME      128
+#define FT_ORACLE_NAME      FT_ASKING_NAME
 
 struct ft_oracle_config {
     const struct ft_strings *commands; /* PATTERN=COMMAND */
@@ -36,12 +33,9 @@ struct ft_oracle_config {
     uint64_t seed;
 };
 
-/* One question; pointers into itself. */
 struct ft_oracle_question {
     struct ft_tuple flow;
-    const char *switch_name, *in;
-    char *argv[FT_ORACLE_ARGS];
-    char text[FT_ORACLE_TEXT];
+    struct ft_asking ask;
 };
 
 enum ft_oracle_outcome {
@@ -75,9 +69,6 @@ struct ft_oracle;
 /* NULL without memory. */
 struct ft_oracle *ft_oracle_new(const struct ft_oracle_config *config);
 void ft_oracle_free(struct ft_oracle *o);
-
-/* Why an item of `commands` cannot be used, NULL: it can. */
-const char *ft_oracle_complaint(const char *item);
 
 /* The next question, looking at `looks` flows at most; false: none. */
 bool ft_oracle_next(struct ft_oracle *o, const struct ft_join *join, int64_t now_ms, uint32_t looks,

@@ -183,7 +183,7 @@ static void mark(struct ft_pairing *p, uint32_t group, const struct ft_pairing_q
     const struct ft_pairing_bucket_key key = key_of(group, e);
     struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
     uint32_t own = index_of(p, e) + 1, peer = e->peer == FT_NONE ? own : e->peer + 1;
-    uint32_t *place = NULL;
+    uint32_t *slot = NULL;
 
     if (!b)
         return;
@@ -193,10 +193,10 @@ static void mark(struct ft_pairing *p, uint32_t group, const struct ft_pairing_q
             return;
         }
         if (!b->pairs[i])
-            place = &b->pairs[i];
+            slot = &b->pairs[i];
     }
     if (paired)
-        *(place ? place : &b->pairs[0]) = own;
+        *(slot ? slot : &b->pairs[0]) = own;
 }
 
 static bool in_comm(const struct ft_pairing *p, const struct ft_pairing_qp *e, uint32_t comm)

@@ -13,7 +13,7 @@
 
 #define NAMES_MAX 65536
 /* Communicators of a process, on average, that its ends are counted in. */
-#define SCOPES_EACH 8
+#define GROUPS_EACH 8
 #define SWEEP_MS    1000
 /* A sweep takes a few percent of the time at most. */
 #define SWEEP_ENDS_A_MS 50
@@ -39,7 +39,7 @@ struct ft_pairing *ft_pairing_new(const struct ft_pairing_config *config,
     p->ports = TABLE(ft_pairing_port, sizeof(struct ft_pairing_port_key), ports);
     p->addresses = TABLE(ft_pairing_address, sizeof(struct ft_ip), ports * FT_PAIRING_ADDRESSES);
     p->ends = TABLE(ft_pairing_qp, sizeof(struct ft_pairing_end_key), ends);
-    p->buckets = TABLE(ft_pairing_bucket, sizeof(struct ft_pairing_bucket_key), ends * SCOPES_EACH);
+    p->buckets = TABLE(ft_pairing_bucket, sizeof(struct ft_pairing_bucket_key), ends * GROUPS_EACH);
     p->named = TABLE(ft_pairing_named, sizeof(struct ft_pairing_named_key), ends);
     p->sampled = TABLE(ft_pairing_sampled, sizeof(struct ft_pairing_sampled_key), 2 * ends);
     p->tuples = TABLE(ft_pairing_tuple, sizeof(struct ft_tuple), 2 * ends);

@@ -12,7 +12,7 @@ const char *ft_record_fate_name(enum ft_record_fate fate)
         [FT_RECORD_LATE_OURS] = "late_after_pause",
         [FT_RECORD_AHEAD] = "clock_ahead",
         [FT_RECORD_TABLE_FULL] = "table_full",
-        [FT_RECORD_SPREAD] = "too_many_places",
+        [FT_RECORD_SPREAD] = "too_many_groups",
         [FT_RECORD_INVALID] = "invalid",
         [FT_RECORD_UNUSED] = "unused_kind",
         [FT_RECORD_UNAUTHORIZED] = "unauthorized",

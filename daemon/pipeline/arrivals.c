@@ -104,7 +104,7 @@ int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, cons
     uint64_t held;
     int rc = -ENOMEM;
 
-    if (ft_pipeline_discovering(from->pipeline))
+    if (ft_pipeline_in_progress(from->pipeline))
         return 1;
     if (!a->batch && (a->batch = ft_batch_new(len)) && a->tap)
         a->tap->batch(a->tap->arg, payload, len);

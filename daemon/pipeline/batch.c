@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include "daemon/pipeline/pipeline_impl.h"
-#include "lib/base/partition.h"
 
 enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_result result)
 {
@@ -19,16 +18,25 @@ enum ft_record_fate ft_pipeline_fate(const struct ft_pipeline *p, enum ft_join_r
 
 bool ft_pipeline_has_flow(const struct ft_pipeline *p, const struct ft_tuple *tuple)
 {
-    const struct ft_partial_origin *origin = p->config.window.origin;
-    uint32_t partition;
+    return ft_partial_owns(p->config.window.origin, tuple, INT64_MAX);
+}
 
-    if (!origin)
-        return true;
-    partition = ft_partition_of_flow(tuple, origin->partitions_all);
-    for (size_t i = 0; i < origin->partition_count && origin->partitions[i] <= partition; i++)
-        if (origin->partitions[i] == partition)
-            return true;
-    return false;
+void ft_pipeline_recall(struct ft_pipeline *p, bool on)
+{
+    if (p->recalling == on)
+        return;
+    ft_pipeline_flush(p);
+    p->recalling = on;
+    ft_join_recall(p->stages.join, on);
+}
+
+void ft_pipeline_regroup(struct ft_pipeline *p, bool more, int64_t now_ms)
+{
+    ft_pipeline_flush(p);
+    ft_pipeline_finish_close(p);
+    if (more)
+        now_ms = ft_join_window(p->stages.join) * p->config.join.window_ms + 1;
+    ft_window_complete_from(p->stages.window, now_ms, false);
 }
 
 void ft_pipeline_flush(struct ft_pipeline *p)

@@ -33,6 +33,7 @@ void ft_pipeline_configure(struct ft_pipeline_config *config, const struct ft_se
                       .rate_max = CROSSINGS_A_SECOND},
         .ends_max = s->ends_max,
         .ranks_max = s->ranks_max,
+        .hints_keep_ms = s->oracle_keep_ns / NS_PER_MS,
         .hash_sets_max = s->hash_sets_max,
         .diagnosis_rows_max = s->operations_max,
         .hang_ms = s->hang_after_ns / NS_PER_MS,

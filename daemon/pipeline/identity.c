@@ -485,6 +485,12 @@ static bool own_plan_port(const struct question *q, const Fabrictrace__PlanPort 
            (!port->flow || own_bytes(q, port->flow->has_src, &port->flow->src));
 }
 
+static bool own_probe(const struct question *q, const Fabrictrace__Probe *probe)
+{
+    return own_host(q, probe->host) &&
+           (!probe->flow || own_bytes(q, probe->flow->has_src, &probe->flow->src));
+}
+
 static bool agent_may(const struct question *q, const Fabrictrace__Record *record)
 {
     switch (record->kind_case) {
@@ -504,6 +510,8 @@ static bool agent_may(const struct question *q, const Fabrictrace__Record *recor
         return own_host(q, record->progress->host);
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
         return own_plan_port(q, record->plan_port);
+    case FABRICTRACE__RECORD__KIND_PROBE:
+        return own_probe(q, record->probe);
     default:
         return refuse(q, "an agent may not report records of this kind");
     }

@@ -250,6 +250,9 @@ enum ft_intake_numbers ft_intake_numbers(const Fabrictrace__Record *record, int6
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
         time_ms = record->plan_port->time_ms;
         break;
+    case FABRICTRACE__RECORD__KIND_PROBE:
+        time_ms = record->probe->time_ms;
+        break;
     default:
         return FT_INTAKE_FITS;
     }
@@ -284,6 +287,8 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
         return (int64_t)record->progress->time_ms;
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
         return (int64_t)record->plan_port->time_ms;
+    case FABRICTRACE__RECORD__KIND_PROBE:
+        return (int64_t)record->probe->time_ms;
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return (int64_t)record->switch_report->time_ms;
     case FABRICTRACE__RECORD__KIND_PARTIAL:

@@ -9,6 +9,7 @@
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/congestion.h"
 #include "daemon/health/losses.h"
+#include "daemon/join/hints.h"
 #include "daemon/pipeline/pipeline_impl.h"
 #include "daemon/plans/follower.h"
 
@@ -85,7 +86,7 @@ static bool is_due(const struct ft_pipeline *p, int64_t now_ms)
     if (!partials)
         return now_ms >= due_ms(p);
     return now_ms >= due_ms(p) + window_ms ||
-           (now_ms >= start_ms + window_ms && ft_partials_whole(partials, start_ms));
+           (now_ms >= start_ms + window_ms && ft_partials_complete(partials, start_ms));
 }
 
 /* What a diagnosis works with; the counters are those of the window before the one that is open. */
@@ -108,11 +109,11 @@ static struct ft_diagnoser_surroundings surroundings(const struct ft_pipeline *p
     };
 }
 
-static bool diagnose(struct ft_pipeline *p, int64_t now_ms)
+static bool diagnose(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     const struct ft_diagnoser_surroundings around = surroundings(p);
 
-    return p->stages.diagnoser && ft_diagnoser_step(p->stages.diagnoser, now_ms, &around);
+    return p->stages.diagnoser && ft_diagnoser_step(p->stages.diagnoser, now_ms, items, &around);
 }
 
 static void follow_plans(struct ft_pipeline *p, int64_t now_ms)
@@ -157,7 +158,7 @@ static bool went_back(const struct ft_pipeline *p, int64_t now_ms)
 static void open_at(struct ft_pipeline *p, int64_t now_ms, uint32_t window)
 {
     ft_join_open(p->stages.join, window);
-    ft_window_complete_from(p->stages.window, now_ms);
+    ft_window_complete_from(p->stages.window, now_ms, true);
 }
 
 void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
@@ -169,7 +170,7 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
 static void start_over(struct ft_pipeline *p, int64_t now_ms)
 {
     ft_join_restart(p->stages.join, ft_join_window_of(p->stages.join, now_ms));
-    ft_window_complete_from(p->stages.window, now_ms);
+    ft_window_complete_from(p->stages.window, now_ms, true);
     ft_events_sweep(p->stages.events, UINT32_MAX, now_ms);
     if (p->stages.wiring)
         ft_wiring_restart(p->stages.wiring);
@@ -231,10 +232,16 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
     ft_pipeline_flush(p);
     note_pause(p, now_ms);
     p->now_ms = now_ms;
+    ft_hints_advance(p->stages.hints, now_ms);
+    /* Nothing that a look at a job reads may change before it ends. */
+    if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
+        return diagnose(p, now_ms, items);
     ft_ranks_age(p->stages.ranks, now_ms);
     if (p->stages.pairing)
         ft_pairing_sweep(p->stages.pairing, now_ms);
-    more = diagnose(p, now_ms);
+    more = diagnose(p, now_ms, items);
+    if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
+        return true;
     return advance_windows(p, now_ms, items) || more;
 }
 
@@ -244,9 +251,9 @@ void ft_pipeline_finish(struct ft_pipeline *p)
 
     ft_pipeline_flush(p);
     ft_pipeline_finish_close(p);
-    ft_pipeline_discover(p, UINT64_MAX);
+    ft_pipeline_complete(p);
     ft_pipeline_rediscover(p, INT64_MAX);
-    ft_pipeline_discover(p, UINT64_MAX);
+    ft_pipeline_complete(p);
     while (ft_join_window(p->stages.join) != 0 && ft_join_window(p->stages.join) <= last) {
         begin_close(p, p->now_ms);
         ft_pipeline_finish_close(p);

@@ -30,6 +30,7 @@ struct ft_pipeline_config {
     size_t ends_max;           /* queue pairs whose other ends are looked for; 0: none are */
     bool link_local;           /* as in daemon/pairing/pairing.h */
     size_t counters_max;       /* ports and sources; 0: counters are not used */
+    int64_t hints_keep_ms;     /* how long an answer of a switch about a flow is good */
     size_t hash_sets_max;      /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
     size_t diagnosis_rows_max; /* operations of jobs that are kept; 0: jobs are not diagnosed */
     int64_t hang_ms;           /* what stands for less does not hang */
@@ -85,16 +86,24 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms);
  * one stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
 
-/* Whether the fabric is being looked at anew, or flows are being judged by another topology:
- * ft_pipeline_advance() continues with that. A record that comes meanwhile ends it in one step, so
- * whoever has many of them waits. */
-bool ft_pipeline_discovering(const struct ft_pipeline *p);
+/* Whether the fabric is being looked at anew, flows are being judged by another topology, or a job
+ * is being diagnosed: ft_pipeline_advance() continues with that. A record that comes meanwhile ends
+ * it in one step, so whoever has many of them waits. */
+bool ft_pipeline_in_progress(const struct ft_pipeline *p);
 
 /* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record
  * that came in one go. Whatever looks at the state flushes first by itself. */
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
 void ft_pipeline_observed(struct ft_pipeline *p, const struct ft_observed *o, int64_t now_ms);
 void ft_pipeline_flush(struct ft_pipeline *p);
+
+/* While this is on, samples are read back that another daemon had: see ft_join_recall(). */
+void ft_pipeline_recall(struct ft_pipeline *p, bool on);
+
+/* Of a member of a group, before it has more partitions or fewer: what was taken is joined. Where
+ * it is to have fewer, windows that have begun are partial: samples of flows that it does not have
+ * any more are counted at ports. With more, the lowest open window is: others were in it. */
+void ft_pipeline_regroup(struct ft_pipeline *p, bool more, int64_t now_ms);
 
 /* Counts a record that was not let in. */
 void ft_pipeline_refuse(struct ft_pipeline *p);

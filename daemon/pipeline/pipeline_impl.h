@@ -56,6 +56,7 @@ struct ft_pipeline {
     struct ft_observed_rest rests[FT_JOIN_BATCH];
     struct ft_numbered numbers[FT_JOIN_BATCH];
     size_t gathered;
+    bool recalling; /* what another daemon had */
 };
 
 /* Hooks of the join: a flow is judged, took another path, entered the fabric by a port that no link
@@ -90,6 +91,9 @@ bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work);
 
 /* Ends it; what comes of it is not taken over. */
 void ft_pipeline_drop_discovery(struct ft_pipeline *p);
+
+/* Ends in one step what ft_pipeline_in_progress() is about. */
+void ft_pipeline_complete(struct ft_pipeline *p);
 
 /* Makes the stages; what was made is the caller's to close, also on failure: -ENOMEM. */
 int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,

@@ -12,6 +12,7 @@
 #include "daemon/pipeline/intake.h"
 #include "daemon/pipeline/pipeline_impl.h"
 #include "daemon/plans/follower.h"
+#include "daemon/probe/probed.h"
 #include "proto/bounds.h"
 #include "proto/columns.h"
 #include "proto/record.h"
@@ -44,6 +45,7 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
         return;
     }
     p->stats.implausible += odd;
+    ft_rhythms_sampled(p->stages.rhythms, in->last_ms);
     ft_unrated_take(p->stages.unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))
         in->rest = rest;
@@ -60,7 +62,7 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
 
 void ft_pipeline_observed(struct ft_pipeline *p, const struct ft_observed *o, int64_t now_ms)
 {
-    ft_pipeline_discover(p, UINT64_MAX);
+    ft_pipeline_complete(p);
     p->now_ms = now_ms;
     p->stats.records++;
     gather(p, o);
@@ -101,8 +103,13 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
     if (!ft_pipeline_has_flow(p, &in.tuple))
         return FT_RECORD_ELSEWHERE;
     p->stats.implausible += odd;
+    if (r->job && !r->ended && r->has_time_ms)
+        ft_rhythms_alive(p->stages.rhythms, r->job, (int64_t)r->time_ms);
     if (p->stages.discovery && in.sending)
         ft_discovery_named(p->stages.discovery, &in.tuple.src, in.host, p->now_ms);
+    if (in.sending && in.job)
+        ft_follower_hear(p->stages.follower, ft_join_topology(p->stages.join), in.job, &in.tuple,
+                         p->now_ms);
     return ft_pipeline_fate(p, ft_join_report(p->stages.join, &in));
 }
 
@@ -113,9 +120,13 @@ static enum ft_record_fate fate_of_error(int rc)
 
 static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
 {
+    bool sampled = c->has_source && c->source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
     int said = p->stages.discovery ? ft_discovery_counters(p->stages.discovery, c, p->now_ms) : 0;
     int rc = p->stages.counters ? ft_counters_take(p->stages.counters, c, p->now_ms) : 0;
 
+    /* Whoever sends these sends samples as well. */
+    if (sampled)
+        ft_rhythms_sampled(p->stages.rhythms, p->now_ms);
     if (!p->stages.counters && !p->stages.discovery)
         return FT_RECORD_UNUSED;
     return fate_of_error(rc ? rc : said);
@@ -231,8 +242,13 @@ static void take_collective(struct ft_pipeline *p, const Fabrictrace__Collective
 /* Goes out also where this daemon has no room to remember it. */
 static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__Record *record)
 {
+    const char *job = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
+                          ? record->communicator->job
+                          : record->collective->job;
     int rc;
 
+    if (job)
+        ft_rhythms_plugin(p->stages.rhythms, job, p->now_ms);
     ft_ranks_age(p->stages.ranks, p->now_ms);
     rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
              ? ft_ranks_communicator(p->stages.ranks, record->communicator)
@@ -273,11 +289,19 @@ static enum ft_record_fate forward_plan_port(struct ft_pipeline *p,
 
     if (!ft_message_within(&port->base, PROGRESS_TEXT_MAX, PLAN_HOPS_MAX))
         return FT_RECORD_INVALID;
-    rc = ft_follower_take(p->stages.follower, port, p->now_ms);
-    if (rc == -EINVAL)
-        return FT_RECORD_INVALID;
+    rc = ft_follower_take(p->stages.follower, port, ft_join_topology(p->stages.join), p->now_ms);
+    if (rc == -EINVAL || rc == -EPERM)
+        return rc == -EPERM ? FT_RECORD_UNAUTHORIZED : FT_RECORD_INVALID;
     p->emitter.record(p->emitter.arg, record);
     return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+}
+
+static enum ft_record_fate forward_probe(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    if (!ft_message_within(&record->probe->base, PROGRESS_TEXT_MAX, FT_PROBED_SWITCHES) ||
+        ft_probed_take(p->stages.probed, p->stages.join, record->probe, p->now_ms, &p->emitter))
+        return FT_RECORD_INVALID;
+    return FT_RECORD_FORWARDED;
 }
 
 static enum ft_record_fate take_queue_pairs(struct ft_pipeline *p,
@@ -359,6 +383,8 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
         return forward_progress(p, record);
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
         return forward_plan_port(p, record);
+    case FABRICTRACE__RECORD__KIND_PROBE:
+        return forward_probe(p, record);
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
         return take_switch(p, record->switch_report);
     case FABRICTRACE__RECORD__KIND_COUNTERS:
@@ -383,7 +409,7 @@ void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record
 {
     enum ft_record_fate fate;
 
-    ft_pipeline_discover(p, UINT64_MAX);
+    ft_pipeline_complete(p);
     p->now_ms = now_ms;
     if (record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATIONS) {
         take_observations(p, record->observations);

@@ -4,6 +4,7 @@
 #include "daemon/pipeline/stages.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "daemon/diagnosis/diagnoser.h"
 #include "daemon/diagnosis/rhythms.h"
@@ -14,8 +15,10 @@
 #include "daemon/health/losses.h"
 #include "daemon/jobs/ranks.h"
 #include "daemon/join/counters.h"
+#include "daemon/join/hints.h"
 #include "daemon/pipeline/pipeline_impl.h"
 #include "daemon/plans/follower.h"
+#include "daemon/probe/probed.h"
 #include "daemon/spread/spread.h"
 
 #define EXPORTERS_MAX  65536
@@ -107,6 +110,12 @@ static bool open_optional(struct ft_stages *s, const struct ft_pipeline_config *
            ((s->counters && s->exporters) || !config->counters_max);
 }
 
+static bool predict(void *arg, const struct ft_topology *t, const struct ft_flow *flow, uint32_t in,
+                    struct ft_hint *hint)
+{
+    return ft_hashes_predict(arg, t, flow, in, hint);
+}
+
 int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
                    const struct ft_topology *topology, const struct ft_emitter *emitter,
                    const struct ft_stage_hooks *hooks)
@@ -116,11 +125,16 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     s->spread = ft_spread_new(config->join.seed);
     s->rhythms = ft_rhythms_new(config->join.seed);
     s->follower = ft_follower_new(config->join.seed);
-    if (!s->events || !s->join || !s->spread || !s->rhythms || !s->follower ||
-        !open_health(s, config) || !open_jobs(s, config) ||
+    s->hints = ft_hints_new(config->hints_keep_ms, config->join.seed);
+    s->probed = calloc(1, sizeof(*s->probed));
+    if (!s->hints || !s->probed || !s->events || !s->join || !s->spread || !s->rhythms ||
+        !s->follower || !open_health(s, config) || !open_jobs(s, config) ||
         !open_optional(s, config, topology, hooks))
         return -ENOMEM;
     ft_join_set_ranks(s->join, s->ranks);
+    ft_join_set_hints(s->join, s->hints);
+    if (s->hashes)
+        ft_join_set_predictor(s->join, &(struct ft_join_predictor){predict, s->hashes});
     s->window = ft_window_new(&config->window, s->join, s->events, emitter);
     if (!s->window)
         return -ENOMEM;
@@ -135,6 +149,8 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
 
 void ft_stages_close(struct ft_stages *s)
 {
+    /* A look in progress reads the others. */
+    ft_diagnoser_free(s->diagnoser);
     ft_window_free(s->window);
     ft_congestion_free(s->congestion);
     ft_pairing_free(s->pairing);
@@ -154,10 +170,11 @@ void ft_stages_close(struct ft_stages *s)
     ft_exporters_free(s->exporters);
     ft_detours_free(s->detours);
     ft_hashes_free(s->hashes);
-    ft_diagnoser_free(s->diagnoser);
     ft_spread_free(s->spread);
     ft_rhythms_free(s->rhythms);
     ft_follower_free(s->follower);
+    ft_hints_free(s->hints);
+    free(s->probed);
 }
 
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,

@@ -23,6 +23,8 @@ struct ft_stages {
     struct ft_spread *spread;
     struct ft_rhythms *rhythms;
     struct ft_follower *follower;
+    struct ft_hints *hints;
+    struct ft_probed *probed;
     struct ft_hashes *hashes;       /* NULL: switches' hashes are not learnt */
     struct ft_diagnoser *diagnoser; /* NULL: jobs are not diagnosed */
     struct ft_exporters *exporters; /* NULL without counters */

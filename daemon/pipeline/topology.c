@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "daemon/diagnosis/diagnoser.h"
 #include "daemon/discovery/changes.h"
 #include "daemon/discovery/topology_diff.h"
 #include "daemon/pipeline/pipeline_impl.h"
@@ -126,9 +127,10 @@ static bool is_building(const struct ft_pipeline *p)
     return p->stages.discovery && ft_discovery_building(p->stages.discovery);
 }
 
-bool ft_pipeline_discovering(const struct ft_pipeline *p)
+bool ft_pipeline_in_progress(const struct ft_pipeline *p)
 {
-    return is_building(p) || ft_join_judging_all(p->stages.join);
+    return is_building(p) || ft_join_judging_all(p->stages.join) ||
+           (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser));
 }
 
 bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work)
@@ -141,6 +143,13 @@ bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work)
         adopt(p, t);
     }
     return ft_join_judge_step(p->stages.join, work < UINT32_MAX ? (uint32_t)work : UINT32_MAX);
+}
+
+void ft_pipeline_complete(struct ft_pipeline *p)
+{
+    if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
+        ft_diagnoser_finish(p->stages.diagnoser);
+    ft_pipeline_discover(p, UINT64_MAX);
 }
 
 void ft_pipeline_drop_discovery(struct ft_pipeline *p)
@@ -158,7 +167,7 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
     struct ft_topology *old_base = p->base, *built = base;
     int rc;
 
-    ft_pipeline_discover(p, UINT64_MAX);
+    ft_pipeline_complete(p);
     if (p->stages.discovery && ft_discovery_some(p->stages.discovery)) {
         see(p);
         built = ft_discovery_build(p->stages.discovery, base, p->now_ms);

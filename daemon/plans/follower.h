@@ -8,8 +8,10 @@
  * confirmed once samples after that show every port that they speak of on its predicted path. It is
  * withdrawn where they show one on another path, or for FT_FOLLOWER_LOOKS windows with samples none
  * for certain; or where an agent says that its owner took it back. Withdrawn by samples, its agents
- * are asked to give no more of its ports, again with every window until they say so. Each change is
- * published as fabrictrace.plan.v1, a withdrawal by samples as an event as well.
+ * are asked to give no more of its ports, again with every window until they say so. What a host
+ * says counts once it is known to be in the job (members.h): until then its ports are neither
+ * judged nor counted, replace no other plan, and it ends none. Each change is published as
+ * fabrictrace.plan.v1, a withdrawal by samples as an event as well.
  *
  * Capped: plans, of which those that nothing was said of for longest are forgotten first; their
  * ports; and hosts. Pure. Thread: one.
@@ -30,9 +32,9 @@
 #define FT_FOLLOWER_LOOKS      6
 #define FT_FOLLOWER_REPORT     1024 /* bytes of what is kept of a port */
 
-/* Of all of it: reports; ports with 40 for the table (lib/base/table.h), 1.2 MiB; hosts of 257
- * bytes in lists that may be half empty, 2.1 MiB. */
-#define FT_FOLLOWER_KEPT_MAX  (5u << 19)
+/* Of all of it: reports; ports with 40 for the table (lib/base/table.h), 1.3 MiB; hosts of 272
+ * bytes in lists that may be half empty, 2.2 MiB; members, 0.4 MiB. */
+#define FT_FOLLOWER_KEPT_MAX  (2u << 20)
 #define FT_FOLLOWER_BYTES_MAX (6u << 20)
 
 struct ft_follower;
@@ -49,6 +51,8 @@ struct ft_follower_stats {
     uint64_t ports;   /* that are followed now */
     uint64_t refused; /* reports of ports, plans and hosts that there was no room for */
     uint64_t asked;   /* withdrawals that agents were asked for, each time */
+    uint64_t held;    /* ports that are followed, but of hosts that may not speak for the job */
+    uint64_t strange; /* ends of plans that such hosts reported */
 };
 
 /* NULL without memory. */
@@ -61,8 +65,15 @@ void ft_follower_on_withdrawal(struct ft_follower *f,
                                            const struct ft_withdrawal *withdrawal),
                                void *arg);
 
-/* Takes what an agent said. -EINVAL: a part is missing or cannot be; -ENOSPC: there is no room. */
-int ft_follower_take(struct ft_follower *f, const Fabrictrace__PlanPort *port, int64_t now_ms);
+/* Takes what an agent said. -EINVAL: a part is missing or cannot be; -ENOSPC: there is no room;
+ * -EPERM: its host may not speak for the job. */
+int ft_follower_take(struct ft_follower *f, const Fabrictrace__PlanPort *port,
+                     const struct ft_topology *t, int64_t now_ms);
+
+/* A host reported that it sends a flow of a job: what it may say of the job's plans rests on that
+ * (members.h). */
+void ft_follower_hear(struct ft_follower *f, const struct ft_topology *t, const char *job,
+                      const struct ft_tuple *flow, int64_t now_ms);
 
 /* Looks at every port, at the close of a window. */
 void ft_follower_look(struct ft_follower *f, const struct ft_follower_surroundings *around,

@@ -8,6 +8,7 @@
 #include "daemon/jobs/flow_ranks.h"
 #include "daemon/join/flow_names.h"
 #include "daemon/join/likely.h"
+#include "lib/fabric/choice.h"
 #include "lib/fabric/metrics.h"
 #include "proto/record.h"
 
@@ -144,6 +145,24 @@ static void fill_shares(Fabrictrace__Path *out, struct parts *parts, const struc
     out->shares = parts->share_list;
 }
 
+static void fill_distance(Fabrictrace__Path *out, const struct ft_join *join,
+                          const struct ft_flow *flow)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    const struct ft_nic *nic;
+    uint32_t links;
+
+    if (flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE)
+        return;
+    nic = ft_topology_nic(t, flow->src_nic);
+    links =
+        nic->attach_count == 0
+            ? FT_NONE
+            : ft_choice_distance(t, ft_topology_port(t, nic->attach[0])->switch_id, flow->dst_nic);
+    out->has_switches = links < FT_PATH_HOPS_MAX;
+    out->switches = links + 1;
+}
+
 /* The path that follows from what is said besides samples. */
 static void fill_likely(Fabrictrace__Path *out, struct parts *parts, const struct ft_join *join,
                         const struct ft_flow *flow)
@@ -168,6 +187,10 @@ static void fill_likely(Fabrictrace__Path *out, struct parts *parts, const struc
         ft_emit_hop(m, join, flow, hop);
         if (m->has_evidence && m->samples == 0 && hinted.by[h] != FT_BY_SAMPLES)
             m->evidence = by[hinted.by[h]];
+        if (m->evidence == by[FT_BY_PREDICTION]) {
+            m->has_accuracy = true;
+            m->accuracy = (double)hinted.accuracy;
+        }
         parts->likely_list[n++] = m;
     }
     out->n_likely = n;
@@ -224,6 +247,8 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
     out->n_hops = fill_hops(parts->hops, parts->hop_list, join, flow, &path, switches);
     out->hops = parts->hop_list;
     fill_likely(out, parts, join, flow);
+    if (flow->state != FT_PATH_RESOLVED)
+        fill_distance(out, join, flow);
     if (flow->state == FT_PATH_RESOLVED || flow->state == FT_PATH_PARTIAL) {
         out->has_candidates = true;
         out->candidates = flow->candidates;

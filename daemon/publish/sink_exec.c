@@ -34,7 +34,7 @@ struct exec_sink {
     uint64_t received, done, failed, refused, ends[FT_LAUNCH_UNBORN + 1];
 };
 
-static void tell(const struct exec_sink *s, const char *text)
+static void report(const struct exec_sink *s, const char *text)
 {
     s->config.on_failure(s->config.arg, s->program, text);
 }
@@ -61,8 +61,8 @@ static void lose_launcher(struct exec_sink *s)
     }
     ft_watch_free(s->ended);
     s->ended = NULL;
-    tell(s,
-         "its launcher has ended; diagnoses are published and nothing is called until a restart");
+    report(s,
+           "its launcher has ended; diagnoses are published and nothing is called until a restart");
 }
 
 /* When the next call may begin, from now. */
@@ -97,7 +97,7 @@ static void advance(struct exec_sink *s)
         s->runs = false;
         s->failed++;
         snprintf(text, sizeof(text), "not called: %s", strerror(-rc));
-        tell(s, text);
+        report(s, text);
     }
 }
 
@@ -106,7 +106,7 @@ static void on_next(void *arg)
     advance(arg);
 }
 
-static void tell_end(const struct exec_sink *s, const struct ft_launched *end)
+static void report_end(const struct exec_sink *s, const struct ft_launched *end)
 {
     const char *separator = *end->said ? ": " : "";
     char text[TEXT_BYTES];
@@ -127,7 +127,7 @@ static void tell_end(const struct exec_sink *s, const struct ft_launched *end)
         snprintf(text, sizeof(text), "not started: %s", strerror(end->code));
         break;
     }
-    tell(s, text);
+    report(s, text);
 }
 
 static void on_ended(void *arg)
@@ -147,7 +147,7 @@ static void on_ended(void *arg)
         s->done++;
     else
         s->ends[end.end]++;
-    tell_end(s, &end);
+    report_end(s, &end);
     advance(s);
 }
 

@@ -16,12 +16,12 @@
 #include "daemon/api/metrics.h"
 #include "daemon/group/role.h"
 #include "daemon/history/history.h"
-#include "daemon/oracle/oracle.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/publish/kafka_settings.h"
 #include "daemon/publish/topics.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
+#include "lib/config/asking.h"
 #include "lib/files/topology_file.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/tls.h"
@@ -65,7 +65,7 @@ struct ft_tls_files ft_daemon_tls(const struct ft_settings *s)
 }
 
 /* Where files go that a sink makes, or why none can be. */
-static int check_place(const char *path)
+static int check_folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char folder[PATH_MAX];
@@ -108,7 +108,7 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
         else if (strcmp(spec, "kafka") == 0)
             kafka = true;
         else if (!sink_form(spec) && strcmp(spec, "file:-") != 0)
-            err = check_place(spec + 5);
+            err = check_folder_of(spec + 5);
         if (err && specs == &s->sinks)
             ft_run_complain(run, diag, "sinks", "'%s': %s", spec, strerror(-err));
         else if (err)
@@ -152,9 +152,19 @@ static void check_group(const struct ft_run *run, struct ft_diag *diag)
             ft_run_complain(run, diag, "group.partitions",
                             "'%s' is neither a partition below %" PRIu64 " nor FIRST-LAST",
                             s->group_partitions.items[i], s->kafka_partitions);
-    if ((s->group_role == FT_GROUP_MEMBER) != (s->group_partitions.count > 0))
+    if (s->group_name && s->group_role != FT_GROUP_MEMBER)
+        ft_run_complain(run, diag, "group.name", "only of a member, which group.role says");
+    else if (s->group_name && (!*s->group_name || s->group_partitions.count > 0))
+        ft_run_complain(run, diag, "group.name", "%s",
+                        *s->group_name
+                            ? "the group gives the partitions: leave out group.partitions"
+                            : "it is empty");
+    else if (s->group_name && !s->kafka_ingest)
+        ft_run_complain(run, diag, "group.name", "it reads from Kafka: kafka.ingest is needed");
+    else if (!s->group_name &&
+             (s->group_role == FT_GROUP_MEMBER) != (s->group_partitions.count > 0))
         ft_run_complain(run, diag, "group.partitions",
-                        "a member needs some, and no other role has any");
+                        "a member needs some, or group.name, and no other role has any");
 }
 
 static void check_oracles(const struct ft_run *run, struct ft_diag *diag)
@@ -162,7 +172,7 @@ static void check_oracles(const struct ft_run *run, struct ft_diag *diag)
     const struct ft_settings *s = ft_run_config(run);
 
     for (size_t i = 0; i < s->oracle_commands.count; i++) {
-        const char *item = s->oracle_commands.items[i], *complaint = ft_oracle_complaint(item);
+        const char *item = s->oracle_commands.items[i], *complaint = ft_asking_complaint(item);
         char program[PATH_MAX] = "";
         const char *path = strchr(item, '=');
 

@@ -89,7 +89,7 @@ static bool on_stop(void *arg)
     const char *sink;
 
     /* Batches wait for it. */
-    while (ft_pipeline_discovering(d->view.pipeline))
+    while (ft_pipeline_in_progress(d->view.pipeline))
         ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
     ft_receiver_finish(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */

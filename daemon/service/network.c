@@ -139,6 +139,15 @@ static int open_topics(struct ft_daemon *d)
     return d->topics || !d->settings->kafka_ingest ? EX_OK : EX_UNAVAILABLE;
 }
 
+/* What comes in, a window that closes and what flows are judged by go before answers. */
+static bool is_busy(void *arg)
+{
+    const struct ft_daemon *d = arg;
+
+    return (d->view.receiver && ft_receiver_waits(d->view.receiver)) ||
+           ft_window_busy(d->view.stages->window) || ft_pipeline_in_progress(d->view.pipeline);
+}
+
 int ft_daemon_open_network(struct ft_daemon *d)
 {
     const char *http = d->settings->http;
@@ -148,6 +157,8 @@ int ft_daemon_open_network(struct ft_daemon *d)
         rc = open_receiver(d);
     if (rc == EX_OK && http && *http)
         rc = ft_api_open_http(&d->view, d->loop, d->settings, d->live);
+    if (d->view.http)
+        ft_http_yield(d->view.http, is_busy, d);
     if (rc == EX_OK)
         rc = open_topics(d);
     return rc;

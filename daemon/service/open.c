@@ -29,7 +29,7 @@
 
 static void on_kafka_error(void *arg, const char *key, const char *text)
 {
-    char place[FT_RUN_PLACE_BYTES];
+    char location[FT_RUN_LOCATION_BYTES];
     struct ft_daemon *d = arg;
     uint64_t held;
 
@@ -37,7 +37,7 @@ static void on_kafka_error(void *arg, const char *key, const char *text)
         ft_log_about(FT_LOG_WARNING,
                      &(struct ft_log_subject){FT_LOG_ID_SINK, FT_LOG_SINK_FIELD, "kafka"},
                      "kafka '%s': %s%s (%" PRIu64 " more held back)", d->settings->kafka_brokers,
-                     ft_run_place(d->run, key, place), text, held);
+                     ft_run_location(d->run, key, location), text, held);
 }
 
 static int open_sink(struct ft_daemon *d, const char *spec)

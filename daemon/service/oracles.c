@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "daemon/join/hints.h"
 #include "daemon/oracle/oracle.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
@@ -31,7 +30,6 @@ struct ft_oracles {
     struct ft_loop *loop;
     struct ft_join *join;
     struct ft_oracle *oracle;
-    struct ft_hints *hints;
     struct ft_watch *tick;
     struct ft_log_limit limit;
     uint64_t pending;
@@ -47,8 +45,8 @@ static void complain(struct ft_oracles *o, const struct running *r, enum ft_orac
     if (outcome == FT_ORACLE_ANSWERED || outcome == FT_ORACLE_SILENT ||
         !ft_log_limit_pass(&o->limit, ft_mono_now(), &more))
         return;
-    ft_log(FT_LOG_WARNING, "switch '%s': oracle %s: %s%s%.*s", r->question.switch_name,
-           r->question.argv[0], ft_oracle_outcome_name(outcome), len ? ": " : "", len, error);
+    ft_log(FT_LOG_WARNING, "switch '%s': oracle %s: %s%s%.*s", r->question.ask.switch_name,
+           r->question.ask.argv[0], ft_oracle_outcome_name(outcome), len ? ": " : "", len, error);
 }
 
 static void finish(struct running *r, enum ft_oracle_outcome outcome, const char *text,
@@ -92,7 +90,7 @@ static void on_tick(void *arg)
         if (!ft_oracle_next(o->oracle, o->join, ft_wall_now().ms, LOOKS, &r->question))
             return;
         o->pending++;
-        rc = ft_helper_start(o->loop, r->question.argv, o->timeout_ns, on_done, r, &r->helper);
+        rc = ft_helper_start(o->loop, r->question.ask.argv, o->timeout_ns, on_done, r, &r->helper);
         if (rc)
             finish(r, FT_ORACLE_FAILED, "", strerror(-rc));
     }
@@ -119,12 +117,9 @@ struct ft_oracles *ft_oracles_new(const struct ft_settings *settings, struct ft_
     for (size_t i = 0; i < FT_ORACLES_MAX; i++)
         o->running[i].all = o;
     o->oracle = ft_oracle_new(&config);
-    o->hints = ft_hints_new(settings->oracle_keep_ns / NS_PER_MS, config.seed);
     o->tick = ft_watch_stage(ft_watch_timer(loop, TICK_NS, on_tick, o), "oracle");
-    if (o->oracle && o->hints && o->tick) {
-        ft_join_set_hints(join, o->hints);
+    if (o->oracle && o->tick)
         return o;
-    }
     ft_oracles_free(o);
     return NULL;
 }
@@ -136,9 +131,6 @@ void ft_oracles_free(struct ft_oracles *o)
     ft_watch_free(o->tick);
     for (size_t i = 0; i < FT_ORACLES_MAX; i++)
         ft_helper_free(o->running[i].helper);
-    if (ft_join_hints(o->join) == o->hints)
-        ft_join_set_hints(o->join, NULL);
-    ft_hints_free(o->hints);
     ft_oracle_free(o->oracle);
     free(o);
 }

@@ -89,6 +89,7 @@ static int open_loaded(void *arg, const struct ft_head *head, const struct ft_se
     d->started = *s;
     d->settings = &d->started;
     d->view.window_ms = s->window_ns / NS_PER_MS;
+    d->view.recorded_from_ms = head->from_start ? 0 : head->from_ms;
     if (name) {
         free(d->source_id);
         d->source_id = name;

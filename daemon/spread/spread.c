@@ -7,19 +7,15 @@
 #include <string.h>
 
 #include "daemon/join/flow_names.h"
+#include "daemon/spread/kept.h"
 #include "lib/base/table.h"
-#include "lib/base/writer.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/spread.h"
-#include "proto/record.h"
 
 /* A link of which so few samples are chance is named as dead. */
 #define DEAD_P 0.001
 /* Groups that one flow passes on its way up. */
 #define GROUPS_MAX 4
-/* Bytes before a kept record, which say how long it is. */
-#define LENGTH_BYTES 4
-
 /* Hashed and compared as bytes: no padding. */
 struct key {
     uint64_t a, b; /* hosts, or the interned name of a job */
@@ -28,7 +24,7 @@ struct key {
 };
 
 /* What is known at one group. */
-struct place {
+struct group_stats {
     uint32_t group;
     uint32_t flows, sprayed;
     uint32_t first, end; /* of one flow: the links with samples are among these */
@@ -39,19 +35,19 @@ struct place {
 
 struct entry {
     struct key key;
-    struct place *place;
+    struct group_stats *group_stats;
 };
 
 struct ft_spread {
     struct ft_table *entries;
     struct ft_chance *chance;
-    struct ft_writer kept, next; /* records of the last window, and of the one that closes */
+    struct ft_spread_kept kept, next; /* of the last window, and of the one that closes */
     uint32_t cursor;
-    uint64_t refused, windows;
+    uint64_t refused;
 };
 
 _Static_assert(FT_SPREAD_LINKS_MAX <= 64, "a bit for each link");
-_Static_assert(sizeof(struct entry) + sizeof(struct place) + 40 + 16 <= FT_SPREAD_ENTRY_BYTES,
+_Static_assert(sizeof(struct entry) + sizeof(struct group_stats) + 40 + 16 <= FT_SPREAD_ENTRY_BYTES,
                "what the budget of the program gives an entry");
 
 struct ft_spread *ft_spread_new(uint64_t seed)
@@ -60,11 +56,11 @@ struct ft_spread *ft_spread_new(uint64_t seed)
 
     if (!s)
         return NULL;
+    ft_spread_kept_init(&s->kept);
+    ft_spread_kept_init(&s->next);
     s->entries =
         ft_table_new(sizeof(struct entry), sizeof(struct key), FT_SPREAD_ENTRIES_MAX, seed);
     s->chance = ft_chance_new();
-    ft_writer_init(&s->kept, FT_SPREAD_KEPT_MAX);
-    ft_writer_init(&s->next, FT_SPREAD_KEPT_MAX);
     if (!s->entries || !s->chance) {
         ft_spread_free(s);
         return NULL;
@@ -78,7 +74,7 @@ static void forget(struct ft_spread *s)
     uint32_t index = 0;
 
     while (s->entries && (e = ft_table_next(s->entries, &index)))
-        free(e->place);
+        free(e->group_stats);
     if (s->entries)
         ft_table_clear(s->entries);
 }
@@ -90,15 +86,15 @@ void ft_spread_free(struct ft_spread *s)
     forget(s);
     ft_table_free(s->entries);
     ft_chance_free(s->chance);
-    ft_writer_free(&s->kept);
-    ft_writer_free(&s->next);
+    ft_spread_kept_free(&s->kept);
+    ft_spread_kept_free(&s->next);
     free(s);
 }
 
 void ft_spread_begin(struct ft_spread *s)
 {
     forget(s);
-    ft_writer_reset(&s->next);
+    ft_spread_kept_clear(&s->next);
     s->cursor = 0;
 }
 
@@ -141,8 +137,8 @@ static const struct ft_sighting *sightings(const struct ft_flow *flow)
 }
 
 /* A flow's samples at a group. Returns on how many links they are; *at: one of these. */
-static uint32_t look_at(struct place *p, const struct ft_topology *t, const struct ft_flow *flow,
-                        unsigned slot, bool own, uint32_t *at)
+static uint32_t look_at(struct group_stats *p, const struct ft_topology *t,
+                        const struct ft_flow *flow, unsigned slot, bool own, uint32_t *at)
 {
     const struct ft_sighting *list = sightings(flow);
     const struct ft_group *g = ft_topology_group(t, p->group);
@@ -189,7 +185,7 @@ static size_t groups_of(const struct ft_topology *t, const struct ft_flow *flow,
 }
 
 /* Each sample of what is sprayed chose its link; what is not did so once. */
-static void count_trials(struct place *p)
+static void count_trials(struct group_stats *p)
 {
     uint32_t most = p->first;
 
@@ -202,7 +198,8 @@ static void count_trials(struct place *p)
         p->links[most].trials = 1;
 }
 
-static void add_place(struct place *sum, const struct place *p, const struct ft_topology *t)
+static void add_group_stats(struct group_stats *sum, const struct group_stats *p,
+                            const struct ft_topology *t)
 {
     sum->flows++;
     sum->sprayed += p->sprayed;
@@ -222,24 +219,24 @@ static void add_place(struct place *sum, const struct place *p, const struct ft_
     }
 }
 
-static void add_to(struct ft_spread *s, const struct key *key, const struct place *p,
+static void add_to(struct ft_spread *s, const struct key *key, const struct group_stats *p,
                    const struct ft_topology *t)
 {
     bool fresh;
     struct entry *e = ft_table_insert(s->entries, key, &fresh);
 
     if (e && fresh) {
-        e->place = calloc(1, sizeof(*e->place));
-        if (!e->place) {
+        e->group_stats = calloc(1, sizeof(*e->group_stats));
+        if (!e->group_stats) {
             ft_table_remove(s->entries, e);
             e = NULL;
         } else {
-            e->place->group = p->group;
-            e->place->dst_nic = FT_NONE;
+            e->group_stats->group = p->group;
+            e->group_stats->dst_nic = FT_NONE;
         }
     }
     if (e)
-        add_place(e->place, p, t);
+        add_group_stats(e->group_stats, p, t);
     else
         s->refused++;
 }
@@ -295,8 +292,8 @@ static void fill_figures(struct parts *parts, const struct ft_spread_figures *f,
 }
 
 /* Of the links that lead on. */
-static void fill_place(struct ft_spread *s, struct parts *parts, const struct ft_topology *t,
-                       const struct place *p)
+static void fill_group_stats(struct ft_spread *s, struct parts *parts, const struct ft_topology *t,
+                             const struct group_stats *p)
 {
     const struct ft_group *g = ft_topology_group(t, p->group);
     struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
@@ -333,8 +330,6 @@ static void hand_on(struct ft_spread *s, struct parts *parts, const struct ft_to
                     const struct ft_span *span, const struct ft_emitter *emitter)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-    uint8_t *at;
-    size_t len;
 
     parts->out.has_window_start_ms = parts->out.has_window_end_ms = true;
     parts->out.window_start_ms = (uint64_t)span->start_ms;
@@ -343,18 +338,11 @@ static void hand_on(struct ft_spread *s, struct parts *parts, const struct ft_to
     record.kind_case = FABRICTRACE__RECORD__KIND_SPREAD;
     record.spread = &parts->out;
     emitter->record(emitter->arg, &record);
-    len = fabrictrace__record__get_packed_size(&record);
-    if (s->next.len + LENGTH_BYTES + len > FT_SPREAD_KEPT_MAX ||
-        !(at = ft_write_room(&s->next, LENGTH_BYTES + len))) {
-        s->refused++;
-        return;
-    }
-    memcpy(at, &(uint32_t){(uint32_t)len}, LENGTH_BYTES);
-    fabrictrace__record__pack(&record, at + LENGTH_BYTES);
+    s->refused += !ft_spread_kept_add(&s->next, &record);
 }
 
 static void publish_flow(struct ft_spread *s, const struct ft_join *join,
-                         const struct ft_flow *flow, const struct place *p,
+                         const struct ft_flow *flow, const struct group_stats *p,
                          enum ft_alternation alternation, double alternation_p,
                          const struct ft_span *span, const struct ft_emitter *emitter)
 {
@@ -367,7 +355,7 @@ static void publish_flow(struct ft_spread *s, const struct ft_join *join,
     struct parts parts = {.out = FABRICTRACE__SPREAD__INIT};
     Fabrictrace__Flow tuple;
 
-    fill_place(s, &parts, t, p);
+    fill_group_stats(s, &parts, t, p);
     ft_emit_tuple(&tuple, &flow->tuple);
     parts.out.has_of = true;
     parts.out.of = FABRICTRACE__SPREAD_OF__SPREAD_OF_QP;
@@ -402,7 +390,7 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
         enum ft_alternation alternation = FT_ALTERNATION_UNKNOWN;
         uint32_t seen, at = 0;
         double moved_p = 0;
-        struct place p;
+        struct group_stats p;
 
         p.group = groups[i];
         p.flows = 1;
@@ -441,7 +429,7 @@ static void publish_entry(struct ft_spread *s, const struct entry *e, const stru
 {
     struct parts parts = {.out = FABRICTRACE__SPREAD__INIT};
 
-    fill_place(s, &parts, t, e->place);
+    fill_group_stats(s, &parts, t, e->group_stats);
     parts.out.has_of = true;
     parts.out.of = (Fabrictrace__SpreadOf)e->key.kind;
     if (e->key.kind == FABRICTRACE__SPREAD_OF__SPREAD_OF_JOB) {
@@ -456,43 +444,27 @@ static void publish_entry(struct ft_spread *s, const struct entry *e, const stru
 bool ft_spread_step(struct ft_spread *s, const struct ft_join *join, const struct ft_span *span,
                     const struct ft_emitter *emitter)
 {
-    struct ft_writer full;
+    struct ft_spread_kept full;
     struct entry *e;
 
     /* One queue pair alone that stays on its path spreads over nothing. */
     while ((e = ft_table_next(s->entries, &s->cursor)))
-        if (e->place->flows > 1 || e->place->sprayed) {
+        if (e->group_stats->flows > 1 || e->group_stats->sprayed) {
             publish_entry(s, e, ft_join_topology(join), span, emitter);
             return true;
         }
     forget(s);
     s->cursor = 0;
+    ft_spread_kept_order(&s->next);
     full = s->next;
     s->next = s->kept;
     s->kept = full;
-    s->windows++;
     return false;
 }
 
-bool ft_spread_next(const struct ft_spread *s, size_t *at, const struct ft_emitter *emitter)
+bool ft_spread_next(const struct ft_spread *s, uint64_t *position, const struct ft_emitter *emitter)
 {
-    Fabrictrace__Record *record;
-    uint32_t len;
-
-    if (*at + LENGTH_BYTES > s->kept.len)
-        return false;
-    memcpy(&len, s->kept.bytes + *at, LENGTH_BYTES);
-    record = fabrictrace__record__unpack(NULL, len, s->kept.bytes + *at + LENGTH_BYTES);
-    *at += LENGTH_BYTES + len;
-    if (record)
-        emitter->record(emitter->arg, record);
-    fabrictrace__record__free_unpacked(record, NULL);
-    return true;
-}
-
-uint64_t ft_spread_windows(const struct ft_spread *s)
-{
-    return s->windows;
+    return ft_spread_kept_next(&s->kept, position, emitter);
 }
 
 uint64_t ft_spread_refused(const struct ft_spread *s)

@@ -16,10 +16,10 @@
 
 #include "daemon/join/join.h"
 #include "daemon/publish/emit.h"
+#include "daemon/spread/kept.h"
 
 /* Connections and jobs at one group each, in a window. */
 #define FT_SPREAD_ENTRIES_MAX 4096
-#define FT_SPREAD_KEPT_MAX    (4u << 20)
 
 /* Of all of it: two windows of records, and the entries with 40 for the table (lib/base/table.h).
  */
@@ -41,11 +41,10 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
 bool ft_spread_step(struct ft_spread *s, const struct ft_join *join, const struct ft_span *span,
                     const struct ft_emitter *emitter);
 
-/* Emits the next record of the last closed window. at begins at 0; false: that was all. */
-bool ft_spread_next(const struct ft_spread *s, size_t *at, const struct ft_emitter *emitter);
-
-/* Windows that were closed: another number, other records. */
-uint64_t ft_spread_windows(const struct ft_spread *s);
+/* Emits the record of the last closed window at this position or behind it, as
+ * ft_spread_kept_next() does. false: that was all. */
+bool ft_spread_next(const struct ft_spread *s, uint64_t *position,
+                    const struct ft_emitter *emitter);
 
 /* Connections and jobs, and records to be kept, that there was no room for since the start. */
 uint64_t ft_spread_refused(const struct ft_spread *s);

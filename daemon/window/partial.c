@@ -216,7 +216,7 @@ static uint32_t see(const struct ft_partials *p, int64_t window_start_ms)
     return count;
 }
 
-bool ft_partials_whole(const struct ft_partials *p, int64_t window_start_ms)
+bool ft_partials_complete(const struct ft_partials *p, int64_t window_start_ms)
 {
     return see(p, window_start_ms) == p->all;
 }

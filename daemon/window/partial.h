@@ -21,9 +21,24 @@
 struct ft_partial_origin {
     const char *source;
     const uint32_t *partitions; /* ascending */
+    const int64_t *since_ms;    /* by partition: when this daemon got it; NULL: at its start */
     size_t partition_count;
     uint32_t partitions_all;
+    bool behind;      /* what others had before is not all read back */
+    int64_t grace_ms; /* after which another daemon, which had it before, has closed a window */
 };
+
+/* Also of NULL, a daemon that has all. */
+static inline bool ft_partial_behind(const struct ft_partial_origin *origin)
+{
+    return origin && origin->behind;
+}
+
+/* Whether the partition of a flow is one of which this daemon speaks in a window that ends then; of
+ * those that it has now, INT64_MAX; of NULL, all. Who got one when the window was due to close does
+ * not: who had it before has spoken. */
+bool ft_partial_owns(const struct ft_partial_origin *origin, const struct ft_tuple *tuple,
+                     int64_t end_ms);
 
 /* The loads of the window that the join closes, as records of some 1,000 links. */
 void ft_partial_emit(const struct ft_partial_origin *origin, const struct ft_loads *loads,
@@ -46,7 +61,7 @@ void ft_partials_free(struct ft_partials *partials);
 int ft_partials_take(struct ft_partials *partials, const Fabrictrace__Partial *part);
 
 /* Whether all partitions have spoken of a window. */
-bool ft_partials_whole(const struct ft_partials *partials, int64_t window_start_ms);
+bool ft_partials_complete(const struct ft_partials *partials, int64_t window_start_ms);
 
 /* Adds what there is of a window to its loads, and what samples said of ports to the join's; names
  * that the topology does not have are passed over. Lists the partitions that are missing: up to

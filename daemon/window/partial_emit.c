@@ -5,6 +5,7 @@
 
 #include "daemon/window/collisions.h"
 #include "daemon/window/partial.h"
+#include "lib/base/partition.h"
 
 #define A_PIECE 1000 /* links, groups and elephants */
 
@@ -21,6 +22,8 @@ struct piece {
 
 struct writer {
     const struct ft_partial_origin *origin;
+    uint32_t *partitions; /* of which it speaks in this window */
+    size_t partition_count;
     const struct ft_loads *loads;
     const struct ft_join *join;
     const struct ft_span *span;
@@ -29,6 +32,34 @@ struct writer {
     bool partial;
     struct piece *piece;
 };
+
+static bool speaks(const struct ft_partial_origin *origin, size_t index, int64_t end_ms)
+{
+    return end_ms == INT64_MAX || !origin->since_ms ||
+           origin->since_ms[index] < end_ms + origin->grace_ms;
+}
+
+bool ft_partial_owns(const struct ft_partial_origin *origin, const struct ft_tuple *tuple,
+                     int64_t end_ms)
+{
+    uint32_t partition;
+    size_t low = 0, high;
+
+    if (!origin)
+        return true;
+    partition = ft_partition_of_flow(tuple, origin->partitions_all);
+    high = origin->partition_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (origin->partitions[middle] < partition)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < origin->partition_count && origin->partitions[low] == partition &&
+           speaks(origin, low, end_ms);
+}
 
 static bool is_of(uint32_t newest, uint32_t number)
 {
@@ -71,8 +102,8 @@ static void begin_piece(struct writer *w)
     m->window_end_ms = (uint64_t)w->span->end_ms;
     m->fabric = (char *)(uintptr_t)ft_topology_fabric(ft_join_topology(w->join));
     m->source = (char *)(uintptr_t)w->origin->source;
-    m->partitions = (uint32_t *)(uintptr_t)w->origin->partitions;
-    m->n_partitions = w->origin->partition_count;
+    m->partitions = w->partitions;
+    m->n_partitions = w->partition_count;
     m->partitions_all = w->origin->partitions_all;
     m->partial = w->partial;
     m->piece = w->number;
@@ -206,14 +237,19 @@ void ft_partial_emit(const struct ft_partial_origin *origin, const struct ft_loa
                        .span = span,
                        .window = window,
                        .partial = partial,
+                       .partitions = calloc(origin->partition_count + 1, sizeof(*w.partitions)),
                        .piece = malloc(sizeof(*w.piece))};
 
+    for (size_t i = 0; w.partitions && i < origin->partition_count; i++)
+        if (speaks(origin, i, span->end_ms))
+            w.partitions[w.partition_count++] = origin->partitions[i];
     /* Without memory the window is one that this daemon says nothing of. */
-    if (!w.piece)
-        return;
-    write_all(&w);
-    w.pieces = w.number;
-    w.emitter = emitter;
-    write_all(&w);
+    if (w.piece && w.partition_count > 0) {
+        write_all(&w);
+        w.pieces = w.number;
+        w.emitter = emitter;
+        write_all(&w);
+    }
+    free(w.partitions);
     free(w.piece);
 }

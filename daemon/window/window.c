@@ -43,13 +43,11 @@ struct ft_window {
     struct ft_figures_work *figures;
     struct ft_underused *underused;
     enum phase phase;
-    uint32_t cursor;
-    uint32_t number;
+    uint32_t cursor, number;
     int64_t now_ms;
     int64_t complete_from_ms; /* records are taken since then */
     bool partial;             /* the window that is closed began before that */
-    struct ft_span span;
-    struct ft_span last;
+    struct ft_span span, last;
     uint32_t missing[FT_PARTITIONS_MAX]; /* partitions of flows; of the aggregator */
     size_t missing_count;
     uint64_t came, taken; /* observations, until the close before */
@@ -139,9 +137,10 @@ static struct ft_span span_of(const struct ft_window *w, uint32_t number)
     return (struct ft_span){number * length_ms, (number + 1) * length_ms};
 }
 
-void ft_window_complete_from(struct ft_window *w, int64_t ms)
+void ft_window_complete_from(struct ft_window *w, int64_t ms, bool anew)
 {
-    w->complete_from_ms = ms;
+    if (anew || ms > w->complete_from_ms)
+        w->complete_from_ms = ms;
 }
 
 /* How many of the observations since the close before were taken in. */
@@ -166,7 +165,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     w->cursor = 0;
     w->phase = PHASE_FLOWS;
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
-    w->partial = w->span.start_ms < w->complete_from_ms;
+    w->partial = w->span.start_ms < w->complete_from_ms || ft_partial_behind(w->config.origin);
     ft_figures_begin(w->figures, w->partial);
     count_seen(w);
     if (w->pairs)
@@ -263,7 +262,8 @@ static void close_flow(struct ft_window *w, uint32_t index)
     struct ft_span span;
     bool due;
 
-    if (!flow || !ft_join_age(w->join, flow, w->number, w->now_ms))
+    if (!flow || !ft_join_age(w->join, flow, w->number, w->now_ms) ||
+        !ft_partial_owns(w->config.origin, &flow->tuple, w->span.end_ms))
         return;
     if (flow->bytes_window == w->number) {
         size_t elephants = w->loads.elephant_count;
@@ -565,8 +565,8 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
             break;
         case PHASE_RHYTHMS:
             spend(&items, ITEMS_A_RHYTHM);
-            if (!w->rhythms ||
-                !ft_rhythms_step(w->rhythms, ft_topology_fabric(t), &w->span, &w->emitter))
+            if (!w->rhythms || !ft_rhythms_step(w->rhythms, ft_topology_fabric(t), &w->span,
+                                                &w->emitter, w->events, w->number))
                 w->phase = PHASE_HASHES;
             break;
         case PHASE_HASHES:

@@ -71,8 +71,8 @@ void ft_window_pair(struct ft_window *window, struct ft_pair_links *pairs);
 int ft_window_resize(struct ft_window *window);
 
 /* Records are taken from this moment on: a window that begins before it is marked as partial, and
- * raises no event that goes by what it carried. */
-void ft_window_complete_from(struct ft_window *window, int64_t ms);
+ * raises no event that goes by what it carried. anew: whatever was said before. */
+void ft_window_complete_from(struct ft_window *window, int64_t ms, bool anew);
 
 /* Seals the join's lowest window and begins its close. Not while another close is in progress. */
 void ft_window_begin(struct ft_window *window, int64_t now_ms);

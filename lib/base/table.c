@@ -206,6 +206,7 @@ static bool grow_slots(struct ft_table *t)
 
 static bool grow_slabs(struct ft_table *t)
 {
+    size_t left = t->cap - ((size_t)t->slab_count << SLAB_BITS);
     uint8_t **slabs;
     uint8_t *slab;
 
@@ -216,7 +217,9 @@ static bool grow_slabs(struct ft_table *t)
             return false;
         t->slabs = slabs;
     }
-    slab = aligned_alloc(CACHE_LINE, t->stride * SLAB_ENTRIES);
+    /* The last one holds no more than what is left up to the cap. */
+    left = t->stride * (left < SLAB_ENTRIES ? left : SLAB_ENTRIES);
+    slab = aligned_alloc(CACHE_LINE, (left + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
     if (!slab)
         return false;
     t->slabs[t->slab_count++] = slab;

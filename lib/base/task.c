@@ -4,7 +4,6 @@
 #include "lib/base/task.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -12,6 +11,8 @@
 
 /* Pages that nobody touches cost nothing. */
 #define STACK_BYTES ((size_t)1 << 20)
+/* Comparisons of a sort that count as one. */
+#define COMPARES 8
 
 struct stacked_task {
     struct ft_task task;
@@ -109,4 +110,34 @@ void ft_task_pause(struct ft_task *task)
     struct stacked_task *w = stacked(task);
 
     jump(w, &w->own, &w->caller);
+}
+
+struct sort {
+    struct ft_task *task;
+    int (*compare)(const void *a, const void *b);
+    unsigned compares;
+};
+
+static int compare_and_spend(const void *a, const void *b, void *arg)
+{
+    struct sort *s = arg;
+
+    if (++s->compares == COMPARES) {
+        s->compares = 0;
+        ft_task_spend(s->task, 1);
+    }
+    return s->compare(a, b);
+}
+
+void ft_task_sort(struct ft_task *task, void *items, size_t count, size_t bytes,
+                  int (*compare)(const void *a, const void *b))
+{
+    struct sort s = {.task = task, .compare = compare};
+
+    if (!count)
+        return;
+    if (task)
+        qsort_r(items, count, bytes, compare_and_spend, &s);
+    else
+        qsort(items, count, bytes, compare);
 }

@@ -8,6 +8,7 @@
  * calls give the same steps. Owner: who calls _new. Thread: one.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ft_task {
@@ -25,6 +26,10 @@ void ft_task_free(struct ft_task *task);
 bool ft_task_step(struct ft_task *task, uint64_t work);
 
 void ft_task_pause(struct ft_task *task);
+
+/* qsort() that pauses. NULL: it does not. */
+void ft_task_sort(struct ft_task *task, void *items, size_t count, size_t bytes,
+                  int (*compare)(const void *a, const void *b));
 
 /* For the function that runs: this much is done. NULL: nobody counts. */
 static inline void ft_task_spend(struct ft_task *task, uint64_t work)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define FT_SHARES_MAX 32
+#define FT_SHARES_MAX 48
 
 struct ft_share {
     const char *what; /* for whoever reads the table: "flows" */

@@ -344,7 +344,7 @@ static unsigned depth_of(const char *key, size_t len)
 
 static void print_option(const struct ft_option *o, const char *last, const void *config, FILE *out)
 {
-    const void *place = (const char *)config + o->offset;
+    const void *target = (const char *)config + o->offset;
     size_t from = shared_sections(o->key, last);
     const char *name = o->key + from;
     const char *point;
@@ -353,12 +353,12 @@ static void print_option(const struct ft_option *o, const char *last, const void
         fprintf(out, "%*s%.*s:\n", (int)(2 * depth_of(o->key, (size_t)(name - o->key))), "",
                 (int)(point - name), name);
     fprintf(out, "%*s", (int)(2 * depth_of(o->key, (size_t)(name - o->key))), "");
-    if ((o->type == FT_OPTION_STRING || o->type == FT_OPTION_ENDPOINT) && !*(char *const *)place) {
+    if ((o->type == FT_OPTION_STRING || o->type == FT_OPTION_ENDPOINT) && !*(char *const *)target) {
         fprintf(out, "# %s:\n", name);
         return;
     }
     fprintf(out, "%s: ", name);
-    ft_value_print(o, place, out);
+    ft_value_print(o, target, out);
     fputc('\n', out);
 }
 

@@ -19,12 +19,12 @@ const char *ft_value_type(const struct ft_option *option);
 
 /* Sets the field of an option from a text (FT_OPTION_STRINGS: appends it). -EINVAL when the text
  * does not have the type or out of range, -ENOMEM. */
-int ft_value_set(const struct ft_option *option, const char *text, void *place);
+int ft_value_set(const struct ft_option *option, const char *text, void *target);
 
 /* Frees what the field owns and makes it zero. */
-void ft_value_clear(const struct ft_option *option, void *place);
+void ft_value_clear(const struct ft_option *option, void *target);
 
 /* Writes the value so that ft_value_set() or the YAML reader takes it again. */
-void ft_value_print(const struct ft_option *option, const void *place, FILE *out);
+void ft_value_print(const struct ft_option *option, const void *target, FILE *out);
 
 #endif

@@ -310,7 +310,7 @@ static void print_complaints(const struct ft_diag *diag)
         fprintf(stderr, "and %zu more\n", ft_diag_count(diag) - i);
 }
 
-static void tell_valid(const struct ft_run *run)
+static void print_valid(const struct ft_run *run)
 {
     printf("%s: the configuration is valid\n", run->program->name);
     if (run->share_count)
@@ -355,7 +355,7 @@ static bool act(struct ft_run *run, int *exit_code)
     if (!run->config || ft_diag_count(diag) > 0)
         *exit_code = EX_CONFIG;
     else if (run->action == ACTION_CHECK)
-        tell_valid(run);
+        print_valid(run);
     else if (run->action == ACTION_PRINT_CONFIG)
         ft_options_print(program->table, run->config, stdout);
     else
@@ -427,18 +427,19 @@ void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char 
                 set ? 0 : line, "key '%s': %s", key, text);
 }
 
-const char *ft_run_place(const struct ft_run *run, const char *key, char room[FT_RUN_PLACE_BYTES])
+const char *ft_run_location(const struct ft_run *run, const char *key,
+                            char room[FT_RUN_LOCATION_BYTES])
 {
     unsigned line = run && key ? line_of(run, key) : 0;
     int len = 0;
 
     room[0] = '\0';
     if (line == FT_OPTIONS_SET)
-        len = snprintf(room, FT_RUN_PLACE_BYTES, "--set: ");
+        len = snprintf(room, FT_RUN_LOCATION_BYTES, "--set: ");
     else if (line > 0)
-        len = snprintf(room, FT_RUN_PLACE_BYTES, "%s:%u: ", run->file, line);
-    if (key && len < FT_RUN_PLACE_BYTES)
-        snprintf(room + len, (size_t)(FT_RUN_PLACE_BYTES - len), "key '%s': ", key);
+        len = snprintf(room, FT_RUN_LOCATION_BYTES, "%s:%u: ", run->file, line);
+    if (key && len < FT_RUN_LOCATION_BYTES)
+        snprintf(room + len, (size_t)(FT_RUN_LOCATION_BYTES - len), "key '%s': ", key);
     return room;
 }
 

@@ -70,8 +70,9 @@ void ft_run_complain(const struct ft_run *run, struct ft_diag *diag, const char 
 
 /* Where a key of that configuration stands, in room: "FILE:LINE: key 'KEY': ". "" where key is
  * NULL, "key 'KEY': " where run is. Returns room. */
-#define FT_RUN_PLACE_BYTES 512
-const char *ft_run_place(const struct ft_run *run, const char *key, char room[FT_RUN_PLACE_BYTES]);
+#define FT_RUN_LOCATION_BYTES 512
+const char *ft_run_location(const struct ft_run *run, const char *key,
+                            char room[FT_RUN_LOCATION_BYTES]);
 
 /* True where the file says something of the key, and not a --set. */
 bool ft_run_in_file(const struct ft_run *run, const char *key);

@@ -109,21 +109,21 @@ static bool is_endpoint(const char *text)
     return strchr(text, ':') == colon && !strpbrk(text, "[]");
 }
 
-static int set_bool(const char *text, bool *place)
+static int set_bool(const char *text, bool *target)
 {
     static const char *const yes[] = {"true", "yes", "on"};
     static const char *const no[] = {"false", "no", "off"};
 
     for (size_t i = 0; i < COUNT(yes); i++) {
         if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
-            *place = strcmp(text, yes[i]) == 0;
+            *target = strcmp(text, yes[i]) == 0;
             return 0;
         }
     }
     return -EINVAL;
 }
 
-static int set_double(const struct ft_option *o, const char *text, double *place)
+static int set_double(const struct ft_option *o, const char *text, double *target)
 {
     char *end;
     double value;
@@ -133,11 +133,11 @@ static int set_double(const struct ft_option *o, const char *text, double *place
     value = strtod(text, &end);
     if (end == text || *end || !isfinite(value) || !in_range(o, value))
         return -EINVAL;
-    *place = value;
+    *target = value;
     return 0;
 }
 
-static int set_number(const struct ft_option *o, const char *text, void *place)
+static int set_number(const struct ft_option *o, const char *text, void *target)
 {
     const char *end = text;
     uint64_t value = 0;
@@ -154,23 +154,23 @@ static int set_number(const struct ft_option *o, const char *text, void *place)
     if (o->type == FT_OPTION_DURATION) {
         if (value > INT64_MAX || !in_range(o, (double)value / 1e9))
             return -EINVAL;
-        *(int64_t *)place = (int64_t)value;
+        *(int64_t *)target = (int64_t)value;
         return 0;
     }
     if (!in_range(o, (double)value))
         return -EINVAL;
-    *(uint64_t *)place = value;
+    *(uint64_t *)target = value;
     return 0;
 }
 
-static int set_text(const char *text, char **place)
+static int set_text(const char *text, char **target)
 {
     char *copy = strdup(text);
 
     if (!copy)
         return -ENOMEM;
-    free(*place);
-    *place = copy;
+    free(*target);
+    *target = copy;
     return 0;
 }
 
@@ -188,28 +188,28 @@ static int append_text(const char *text, struct ft_strings *list)
     return 0;
 }
 
-int ft_value_set(const struct ft_option *o, const char *text, void *place)
+int ft_value_set(const struct ft_option *o, const char *text, void *target)
 {
     switch (o->type) {
     case FT_OPTION_STRING:
-        return set_text(text, place);
+        return set_text(text, target);
     case FT_OPTION_STRINGS:
     case FT_OPTION_MAP:
-        return append_text(text, place);
+        return append_text(text, target);
     case FT_OPTION_BOOL:
-        return set_bool(text, place);
+        return set_bool(text, target);
     case FT_OPTION_UINT:
     case FT_OPTION_DURATION:
     case FT_OPTION_SIZE:
-        return set_number(o, text, place);
+        return set_number(o, text, target);
     case FT_OPTION_DOUBLE:
-        return set_double(o, text, place);
+        return set_double(o, text, target);
     case FT_OPTION_ENDPOINT:
-        return is_endpoint(text) ? set_text(text, place) : -EINVAL;
+        return is_endpoint(text) ? set_text(text, target) : -EINVAL;
     case FT_OPTION_ENUM:
         for (int i = 0; o->choices[i]; i++) {
             if (strcmp(text, o->choices[i]) == 0) {
-                *(int *)place = i;
+                *(int *)target = i;
                 return 0;
             }
         }
@@ -218,10 +218,10 @@ int ft_value_set(const struct ft_option *o, const char *text, void *place)
     return -EINVAL;
 }
 
-void ft_value_clear(const struct ft_option *o, void *place)
+void ft_value_clear(const struct ft_option *o, void *target)
 {
-    struct ft_strings *list = place;
-    char **text = place;
+    struct ft_strings *list = target;
+    char **text = target;
 
     if (o->type == FT_OPTION_STRINGS || o->type == FT_OPTION_MAP) {
         for (size_t i = 0; i < list->count; i++)
@@ -309,15 +309,15 @@ static void print_double(double value, FILE *out)
     fputs(text, out);
 }
 
-void ft_value_print(const struct ft_option *o, const void *place, FILE *out)
+void ft_value_print(const struct ft_option *o, const void *target, FILE *out)
 {
-    const struct ft_strings *list = place;
-    const int64_t *ns = place;
+    const struct ft_strings *list = target;
+    const int64_t *ns = target;
 
     switch (o->type) {
     case FT_OPTION_STRING:
     case FT_OPTION_ENDPOINT:
-        print_quoted(*(char *const *)place, out);
+        print_quoted(*(char *const *)target, out);
         break;
     case FT_OPTION_STRINGS:
     case FT_OPTION_MAP:
@@ -329,22 +329,22 @@ void ft_value_print(const struct ft_option *o, const void *place, FILE *out)
         fputc(']', out);
         break;
     case FT_OPTION_BOOL:
-        fputs(*(const bool *)place ? "true" : "false", out);
+        fputs(*(const bool *)target ? "true" : "false", out);
         break;
     case FT_OPTION_UINT:
-        fprintf(out, "%" PRIu64, *(const uint64_t *)place);
+        fprintf(out, "%" PRIu64, *(const uint64_t *)target);
         break;
     case FT_OPTION_DOUBLE:
-        print_double(*(const double *)place, out);
+        print_double(*(const double *)target, out);
         break;
     case FT_OPTION_DURATION:
         print_with_unit((uint64_t)*ns, durations, COUNT(durations), out);
         break;
     case FT_OPTION_SIZE:
-        print_with_unit(*(const uint64_t *)place, sizes, COUNT(sizes), out);
+        print_with_unit(*(const uint64_t *)target, sizes, COUNT(sizes), out);
         break;
     case FT_OPTION_ENUM:
-        fputs(o->choices[*(const int *)place], out);
+        fputs(o->choices[*(const int *)target], out);
         break;
     }
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/diagnosis/polish.h"
 #include "lib/diagnosis/stats.h"
 
@@ -35,6 +36,7 @@ struct court {
     struct crossing *crossings; /* by link */
     size_t crossing_count;
     double bar, shift;
+    struct ft_task *task;
     struct ft_blames *out;
 };
 
@@ -100,6 +102,7 @@ static size_t over_link(const struct court *c, size_t first, size_t *all, bool *
         from |= cell->from != one->from;
         to |= cell->to != one->to;
     }
+    ft_task_spend(c->task, 1 + (i - first) / 8);
     *all = i - first;
     *ends = from && to;
     return slow;
@@ -123,7 +126,7 @@ static bool is_acquitted(const struct court *c, uint32_t link)
     return false;
 }
 
-static int tell_link(struct court *c, size_t first, size_t all, uint32_t links)
+static int describe_link(struct court *c, size_t first, size_t all, uint32_t links)
 {
     uint32_t worst = FT_BLAME_NONE;
     struct ft_blame *b;
@@ -154,7 +157,7 @@ static int tell_link(struct court *c, size_t first, size_t all, uint32_t links)
 }
 
 /* Links that slow pairs of several senders and receivers have in common, the most pairs first. */
-static int tell_links(struct court *c)
+static int describe_links(struct court *c)
 {
     for (;;) {
         size_t best = 0, best_first = 0, best_all = 0, all;
@@ -177,7 +180,7 @@ static int tell_links(struct court *c)
         }
         if (best < 2)
             return 0;
-        rc = tell_link(c, best_first, best_all, links);
+        rc = describe_link(c, best_first, best_all, links);
         if (rc)
             return rc;
     }
@@ -221,6 +224,7 @@ static bool share_link(const struct court *c, bool sender, size_t i)
     for (uint32_t k = 0; k + !sender < cell->link_count; k++) {
         size_t others = 0, over = 0;
 
+        ft_task_spend(c->task, 1 + c->count / 64);
         for (size_t j = 0; j < c->count; j++) {
             const struct ft_blame_cell *other = &c->cells[j];
 
@@ -238,11 +242,12 @@ static bool share_link(const struct court *c, bool sender, size_t i)
 
 /* A row or column that stands out; what it adds is taken off its pairs. Where a link may be it as
  * well, its pairs are judged one by one. */
-static int tell_line(struct court *c, bool row, uint32_t line, double adds)
+static int describe_line(struct court *c, bool row, uint32_t line, double adds)
 {
     uint32_t worst = FT_BLAME_NONE;
     size_t n = 0, all = 0;
 
+    ft_task_spend(c->task, 1 + c->count / 32);
     for (size_t i = 0; i < c->count; i++)
         if ((row ? c->cells[i].from : c->cells[i].to) == line && accused(c, i) &&
             share_link(c, row, i))
@@ -276,7 +281,7 @@ static bool is_common(const struct court *c)
     return (double)rows > MOST_LINES * (double)all;
 }
 
-static int tell_lines(struct court *c)
+static int describe_lines(struct court *c)
 {
     const struct ft_polish *p = &c->polish;
     int rc = 0;
@@ -287,17 +292,18 @@ static int tell_lines(struct court *c)
     for (uint32_t i = 0; i < p->row_count && rc == 0; i++)
         if (p->row_cells[i] > 1 && p->rows[i] + c->shift > c->bar &&
             !c->out->acquitted[2 * (size_t)i])
-            rc = tell_line(c, true, i, p->rows[i] + c->shift);
+            rc = describe_line(c, true, i, p->rows[i] + c->shift);
     for (uint32_t i = 0; i < p->column_count && rc == 0; i++)
         if (p->column_cells[i] > 1 && p->columns[i] > c->bar &&
             !c->out->acquitted[2 * (size_t)i + 1])
-            rc = tell_line(c, false, i, p->columns[i]);
+            rc = describe_line(c, false, i, p->columns[i]);
     return rc;
 }
 
 /* Whether a pair beside this one, with the same sender (or receiver), is not slow. */
 static bool is_clean(const struct court *c, bool sender, size_t i)
 {
+    ft_task_spend(c->task, 1 + c->count / 64);
     for (size_t k = 0; k < c->count; k++)
         if (!c->slow[k] &&
             (sender ? c->cells[k].from == c->cells[i].from : c->cells[k].to == c->cells[i].to))
@@ -305,7 +311,7 @@ static bool is_clean(const struct court *c, bool sender, size_t i)
     return false;
 }
 
-static int tell_cell(struct court *c, size_t i)
+static int describe_cell(struct court *c, size_t i)
 {
     const struct ft_blame_cell *cell = &c->cells[i];
     struct ft_blame *b = add(c);
@@ -342,7 +348,7 @@ static int tell_cell(struct court *c, size_t i)
     return 0;
 }
 
-static int tell_cells(struct court *c)
+static int describe_cells(struct court *c)
 {
     size_t left = 0;
     int rc = 0;
@@ -353,7 +359,7 @@ static int tell_cells(struct court *c)
         return 0;
     for (size_t i = 0; i < c->count && rc == 0; i++)
         if (accused(c, i))
-            rc = tell_cell(c, i);
+            rc = describe_cell(c, i);
     return rc;
 }
 
@@ -378,13 +384,14 @@ static int judge(struct court *c, uint32_t ends, double least, double usual)
             c->crossings[c->crossing_count++] =
                 (struct crossing){c->cells[i].links[k], (uint32_t)i};
     }
-    qsort(c->crossings, c->crossing_count, sizeof(*c->crossings), by_link);
-    rc = ft_polish_init(&c->polish, c->polished, c->count, ends, ends);
+    ft_task_sort(c->task, c->crossings, c->crossing_count, sizeof(*c->crossings), by_link);
+    rc = ft_polish_init(&c->polish, c->polished, c->count, ends, ends, c->task);
     if (rc)
         return rc;
     for (size_t i = 0; i < c->count; i++)
         c->room[i] = fabs(c->polished[i].residual);
     c->bar = least;
+    ft_task_spend(c->task, 1 + c->count / 4);
     if (c->count > FEW)
         c->bar = fmax(least, DEVIATIONS * ft_median(c->room, c->count));
     c->out->bar = c->bar;
@@ -397,22 +404,22 @@ static int judge(struct court *c, uint32_t ends, double least, double usual)
     }
     if (slow == 0)
         return 0;
-    rc = tell_links(c);
+    rc = describe_links(c);
     if (rc == 0)
         rc = acquit_ends(c, ends);
     if (rc == 0)
-        rc = tell_lines(c);
+        rc = describe_lines(c);
     if (rc == 0)
-        rc = tell_cells(c);
+        rc = describe_cells(c);
     if (rc == 0 && c->out->count)
         qsort(c->out->items, c->out->count, sizeof(*c->out->items), by_ratio);
     return rc;
 }
 
 int ft_blame_find(const struct ft_blame_cell *cells, size_t count, uint32_t ends, double least,
-                  double usual, struct ft_blames *out)
+                  double usual, struct ft_blames *out, struct ft_task *task)
 {
-    struct court c = {.cells = cells, .count = count, .out = out};
+    struct court c = {.cells = cells, .count = count, .out = out, .task = task};
     size_t links = 0;
     int rc = -ENOMEM;
 

@@ -21,6 +21,8 @@
 
 #define FT_BLAME_NONE UINT32_MAX
 
+struct ft_task;
+
 /* A pair that was measured. */
 struct ft_blame_cell {
     double value;          /* logarithm of its delay per byte, over what is usual for its like */
@@ -56,7 +58,7 @@ struct ft_blames {
  * NAN where that is not known. Where most pairs are slow against that, or nothing decides among
  * many, none is blamed but rows and columns. The worst first. -ENOMEM. */
 int ft_blame_find(const struct ft_blame_cell *cells, size_t count, uint32_t ends, double least,
-                  double usual, struct ft_blames *out);
+                  double usual, struct ft_blames *out, struct ft_task *task);
 void ft_blames_free(struct ft_blames *blames);
 
 #endif

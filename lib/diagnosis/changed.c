@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "lib/base/task.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
 #include "lib/diagnosis/roles.h"
@@ -38,6 +39,7 @@ static bool grew(struct change *c, uint32_t process)
     struct ft_slowness slow;
     double usual, wall;
 
+    ft_task_spend(m->task, 1 + count);
     if (count < BLOCKS_MIN + 1)
         return false;
     for (size_t i = 1; i < count; i++)
@@ -75,6 +77,7 @@ static bool others_wait(const struct change *c)
     for (uint32_t p = 0; p < m->process_count; p++) {
         size_t first = m->first[p], end = m->first[p + 1] - 1;
 
+        ft_task_spend(m->task, 1 + (end - first) / 16);
         while (first < end && m->op[first].start_ns < since)
             first++;
         while (end > first && m->op[end].start_ns > until)
@@ -85,7 +88,7 @@ static bool others_wait(const struct change *c)
     return n > 0 && own < ft_median(c->room, n);
 }
 
-static int tell(const struct change *c, struct ft_diagnoses *found)
+static int describe(const struct change *c, struct ft_diagnoses *found)
 {
     struct ft_diagnosis *d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
 
@@ -135,7 +138,7 @@ int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
         if (count == 1 && m->process_count >= RANKS_MIN &&
             (m->process_count > RANKS_MIN || culprit.ratio >= OF_TWO) &&
             !has_like(roles, (uint32_t)m->process_count, culprit.process) && others_wait(&culprit))
-            rc = tell(&culprit, found);
+            rc = describe(&culprit, found);
     }
     free(lost);
     free(roles);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
@@ -47,6 +48,7 @@ struct survey {
     struct entry *entries;
     struct series *series;
     double *values, *room;
+    double *middle;   /* of each collective of a series: when its members left, their median */
     size_t *count_of; /* slow communicators of each process */
     size_t entry_count, series_count;
     struct ft_diagnoses *found;
@@ -101,6 +103,7 @@ static void collect(struct survey *s)
         const struct ft_operation *first = &m->op[m->order[group->first]];
         double least = INFINITY;
 
+        ft_task_spend(m->task, 1 + group->count / 4);
         if (group->unfinished || group->count < 2 || group->count < ft_matched_size(m, group->comm))
             continue;
         for (size_t i = 0; i < group->count; i++) {
@@ -115,7 +118,7 @@ static void collect(struct survey *s)
                                                       .start_ns = group->start_ns,
                                                       .ns = least};
     }
-    qsort(s->entries, s->entry_count, sizeof(*s->entries), by_series);
+    ft_task_sort(s->m->task, s->entries, s->entry_count, sizeof(*s->entries), by_series);
 }
 
 static void make_series(struct survey *s)
@@ -139,10 +142,11 @@ static void make_series(struct survey *s)
                                   .hosts = hosts_of(s->m, e->comm),
                                   .members = (uint32_t)ft_matched_size(s->m, e->comm),
                                   .process = FT_OPERATIONS_NONE};
+        ft_task_spend(s->m->task, 1 + n / 2 + series->members / 16);
         series->usual = ft_quantile(s->room, n, FT_SLOWNESS_PAST);
         series->median = ft_median(s->room, n);
     }
-    qsort(s->series, s->series_count, sizeof(*s->series), by_shape);
+    ft_task_sort(s->m->task, s->series, s->series_count, sizeof(*s->series), by_shape);
 }
 
 static bool like(const struct series *x, const struct series *y)
@@ -162,32 +166,44 @@ static void refer(struct survey *s)
     }
 }
 
-static double length_at(const struct ft_matched *m, const struct ft_gathering *group, size_t place)
+static double length_at(const struct ft_matched *m, const struct ft_gathering *group,
+                        size_t position)
 {
-    const struct ft_operation *op = &m->op[m->order[group->first + place]];
+    const struct ft_operation *op = &m->op[m->order[group->first + position]];
 
     return (double)(op->end_ns - op->start_ns);
 }
 
 /* After the group began, so that it is exact. */
-static double end_at(const struct ft_matched *m, const struct ft_gathering *group, size_t place)
+static double end_at(const struct ft_matched *m, const struct ft_gathering *group, size_t position)
 {
-    return (double)(int64_t)(m->op[m->order[group->first + place]].end_ns - group->start_ns);
+    return (double)(int64_t)(m->op[m->order[group->first + position]].end_ns - group->start_ns);
+}
+
+static void find_middles(struct survey *s, const struct series *series)
+{
+    for (size_t k = 0; k < series->count; k++) {
+        const struct ft_gathering *group = &s->m->groups[s->entries[series->first + k].group];
+
+        ft_task_spend(s->m->task, 1 + group->count / 2);
+        for (size_t i = 0; i < group->count; i++)
+            s->room[i] = end_at(s->m, group, i);
+        s->middle[k] = ft_median(s->room, group->count);
+    }
 }
 
 /* How much later than the others a member left, by its clock; median over a stretch of a series. */
-static double tail_of(struct survey *s, const struct series *series, size_t place, size_t first,
+static double tail_of(struct survey *s, const struct series *series, size_t position, size_t first,
                       size_t end)
 {
     const struct ft_matched *m = s->m;
     size_t n = 0;
 
+    ft_task_spend(m->task, 1 + (end - first) / 4);
     for (size_t k = first; k < end; k++) {
         const struct ft_gathering *group = &m->groups[s->entries[series->first + k].group];
 
-        for (size_t i = 0; i < group->count; i++)
-            s->room[i] = end_at(m, group, i);
-        s->values[n++] = end_at(m, group, place) - ft_median(s->room, group->count);
+        s->values[n++] = end_at(m, group, position) - s->middle[k];
     }
     return ft_median(s->values, n);
 }
@@ -200,6 +216,7 @@ static uint32_t late_leaver(struct survey *s, const struct series *series)
     double extra = series->usual * (series->slow.ratio - 1), best = TAIL * extra;
     uint32_t process = FT_OPERATIONS_NONE;
 
+    find_middles(s, series);
     for (size_t i = 0; i < series->members && series->members > 2; i++) {
         double tail = tail_of(s, series, i, series->slow.first, series->slow.end);
         size_t before = series->slow.first;
@@ -216,7 +233,7 @@ static uint32_t late_leaver(struct survey *s, const struct series *series)
 
 /* How far ahead of the others a member's clock is, by when it leaves: as the promptest member of
  * its host does, or where it is alone there as it does itself at its best. */
-static double ahead_of(struct survey *s, const struct series *series, size_t place,
+static double ahead_of(struct survey *s, const struct series *series, size_t position,
                        const double *leaves)
 {
     const struct ft_matched *m = s->m;
@@ -225,15 +242,18 @@ static double ahead_of(struct survey *s, const struct series *series, size_t pla
     size_t of_host = 0;
 
     for (size_t i = 0; i < series->members; i++) {
-        if (m->process[member[i].process].host != m->process[member[place].process].host)
+        if (i % 64 == 0)
+            ft_task_spend(m->task, 1);
+        if (m->process[member[i].process].host != m->process[member[position].process].host)
             continue;
+        ft_task_spend(m->task, 1 + series->count / 8);
         of_host++;
         memcpy(s->room, leaves + i * series->count, series->count * sizeof(*leaves));
         least = fmin(least, ft_median(s->room, series->count));
     }
     if (of_host > 1)
         return least;
-    memcpy(s->room, leaves + place * series->count, series->count * sizeof(*leaves));
+    memcpy(s->room, leaves + position * series->count, series->count * sizeof(*leaves));
     return ft_quantile(s->room, series->count, FT_SLOWNESS_PAST);
 }
 
@@ -254,6 +274,7 @@ static void fill_tails(struct survey *s, const struct series *series, double *le
         const struct ft_gathering *group = &s->m->groups[e[k].group];
         double length, end;
 
+        ft_task_spend(s->m->task, 1 + group->count);
         for (size_t i = 0; i < group->count; i++)
             s->room[i] = length_at(s->m, group, i);
         length = ft_median(s->room, group->count);
@@ -282,6 +303,7 @@ static void find_tail(struct survey *s, struct series *series)
     for (size_t i = 0; leaves && lengths && i < series->members && series->members > 2; i++) {
         double ahead = ahead_of(s, series, i, leaves);
 
+        ft_task_spend(s->m->task, 1 + series->count / 4);
         for (size_t k = 0; k < series->count; k++) {
             double tail =
                 fmin(leaves[i * series->count + k] - ahead, lengths[i * series->count + k]);
@@ -304,6 +326,7 @@ static void judge_series(struct survey *s, struct series *series)
 {
     const struct entry *e = &s->entries[series->first];
 
+    ft_task_spend(s->m->task, 1 + series->count / 4);
     for (size_t k = 0; k < series->count; k++)
         s->values[k] = log(e[k].ns / series->usual);
     series->is_slow = ft_slowness_of(s->values, series->count, s->room, &series->slow);
@@ -321,7 +344,7 @@ static void judge_series(struct survey *s, struct series *series)
 
 static bool has_member(const struct ft_matched *m, uint32_t comm, uint32_t process)
 {
-    return ft_matched_place(m, comm, process) != FT_OPERATIONS_NONE;
+    return ft_matched_position(m, comm, process) != FT_OPERATIONS_NONE;
 }
 
 /* The only process that all slow communicators have in common; NONE. */
@@ -334,12 +357,14 @@ static uint32_t in_common(struct survey *s)
     for (size_t i = 0; i < s->series_count; i++) {
         bool again = false;
 
+        ft_task_spend(m->task, 1 + i / 64);
         for (size_t k = 0; k < i && !again; k++)
             again = s->series[k].is_slow && s->series[k].comm == s->series[i].comm;
         if (!s->series[i].is_slow || again)
             continue;
         last = s->series[i].comm;
         comms++;
+        ft_task_spend(m->task, 1 + ft_matched_size(m, last) / 64);
         for (size_t k = m->comm_members[last]; k < m->comm_members[last + 1]; k++)
             s->count_of[m->members[k].process]++;
     }
@@ -359,6 +384,7 @@ static size_t slow_of(const struct survey *s, uint32_t process, size_t *all)
     size_t slow = 0;
 
     *all = 0;
+    ft_task_spend(s->m->task, 1 + s->series_count / 8);
     for (size_t i = 0; i < s->series_count; i++) {
         if (!has_member(s->m, s->series[i].comm, process))
             continue;
@@ -400,6 +426,7 @@ static void vote(const struct survey *s)
 /* What a found culprit explains already. */
 static bool explained(const struct survey *s, const struct series *series)
 {
+    ft_task_spend(s->m->task, 1 + s->found->count / 8);
     for (size_t i = 0; i < s->found->count; i++) {
         const struct ft_diagnosis *d = &s->found->items[i];
 
@@ -413,8 +440,8 @@ static bool explained(const struct survey *s, const struct series *series)
     return false;
 }
 
-static int tell(struct survey *s, const struct series *series, uint32_t process, const char *why,
-                size_t others)
+static int describe(struct survey *s, const struct series *series, uint32_t process,
+                    const char *why, size_t others)
 {
     struct ft_diagnosis *d = ft_diagnoses_add(s->found, FT_SYNDROME_COMM_SLOW);
     const struct ft_matched *m = s->m;
@@ -443,7 +470,7 @@ static int tell(struct survey *s, const struct series *series, uint32_t process,
     return 0;
 }
 
-static int tell_all(struct survey *s)
+static int describe_all(struct survey *s)
 {
     const struct series *worst = NULL;
     size_t slow = 0;
@@ -455,8 +482,8 @@ static int tell_all(struct survey *s)
         struct series *series = &s->series[i];
 
         if (series->is_slow && series->process != FT_OPERATIONS_NONE && !explained(s, series))
-            rc = tell(s, series, series->process, "it leaves them later than the others by as much",
-                      0);
+            rc = describe(s, series, series->process,
+                          "it leaves them later than the others by as much", 0);
     }
     for (size_t i = 0; i < s->series_count; i++) {
         struct series *series = &s->series[i];
@@ -469,8 +496,8 @@ static int tell_all(struct survey *s)
     if (rc || !worst)
         return rc;
     process = in_common(s);
-    return tell(s, worst, process, "it is the one rank that all slow communicators have in common",
-                slow - 1);
+    return describe(s, worst, process,
+                    "it is the one rank that all slow communicators have in common", slow - 1);
 }
 
 int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
@@ -483,19 +510,21 @@ int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
     s.series = calloc(m->group_count + 1, sizeof(*s.series));
     s.values = calloc(room + 1, sizeof(*s.values));
     s.room = calloc(room + 1, sizeof(*s.room));
+    s.middle = calloc(m->group_count + 1, sizeof(*s.middle));
     s.count_of = calloc(m->process_count + 1, sizeof(*s.count_of));
-    if (s.entries && s.series && s.values && s.room && s.count_of) {
+    if (s.entries && s.series && s.values && s.room && s.middle && s.count_of) {
         collect(&s);
         make_series(&s);
         refer(&s);
         for (size_t i = 0; i < s.series_count; i++)
             judge_series(&s, &s.series[i]);
-        rc = tell_all(&s);
+        rc = describe_all(&s);
     }
     free(s.entries);
     free(s.series);
     free(s.values);
     free(s.room);
+    free(s.middle);
     free(s.count_of);
     return rc;
 }

@@ -50,16 +50,16 @@ static int bad(struct reader *r, const char *column, const char *format, ...)
     return -EINVAL;
 }
 
-static const char *column_name(const struct reader *r, size_t place)
+static const char *column_name(const struct reader *r, size_t column)
 {
     for (size_t i = 0; i < COLUMNS; i++)
-        if (r->columns[i] == (int)place)
+        if (r->columns[i] == (int)column)
             return names[i];
     return NULL;
 }
 
 /* The next field into text; *last: it ends the record. */
-static int read_field(struct reader *r, size_t place, char text[FIELD_BYTES], bool *last)
+static int read_field(struct reader *r, size_t column, char text[FIELD_BYTES], bool *last)
 {
     bool quoted = r->at < r->end && *r->at == '"', closed = false;
     size_t n = 0;
@@ -70,7 +70,7 @@ static int read_field(struct reader *r, size_t place, char text[FIELD_BYTES], bo
 
         if (quoted && !closed) {
             if (r->at == r->end)
-                return bad(r, column_name(r, place), "the quotes are not closed");
+                return bad(r, column_name(r, column), "the quotes are not closed");
             if (c == '"' && r->at + 1 < r->end && r->at[1] == '"') {
                 r->at++;
             } else if (c == '"') {
@@ -83,12 +83,12 @@ static int read_field(struct reader *r, size_t place, char text[FIELD_BYTES], bo
         } else if (c == '\r' && (r->at + 1 == r->end || r->at[1] == '\n')) {
             continue;
         } else if (closed && c != ' ') {
-            return bad(r, column_name(r, place), "text behind closed quotes");
+            return bad(r, column_name(r, column), "text behind closed quotes");
         }
         if (c == '\0')
-            return bad(r, column_name(r, place), "a byte of value 0");
+            return bad(r, column_name(r, column), "a byte of value 0");
         if (n + 1 >= FIELD_BYTES)
-            return bad(r, column_name(r, place), "longer than %d bytes", FIELD_BYTES - 1);
+            return bad(r, column_name(r, column), "longer than %d bytes", FIELD_BYTES - 1);
         text[n++] = c;
     }
     while (!quoted && n > 0 && (text[n - 1] == ' ' || text[n - 1] == '\t'))

@@ -42,6 +42,8 @@ enum ft_side {
 #define FT_DIAGNOSIS_TEXTS      4
 #define FT_DIAGNOSIS_TEXT_BYTES 192
 #define FT_DIAGNOSIS_CHAIN      16
+#define FT_DIAGNOSIS_WAITING    4096
+#define FT_DIAGNOSES_MAX        256
 
 struct ft_texts {
     char text[FT_DIAGNOSIS_TEXTS][FT_DIAGNOSIS_TEXT_BYTES];
@@ -60,7 +62,7 @@ struct ft_diagnosis {
     uint64_t since_ns;
     double slowdown; /* how many times as long as usual; 0: hangs */
     double confidence;
-    uint32_t *waiting; /* processes that wait for it; owned */
+    uint32_t *waiting; /* processes that wait for it, the first WAITING of them; owned */
     size_t waiting_count;
     uint32_t chain[FT_DIAGNOSIS_CHAIN]; /* one that waits, whom it waits for, ... the culprit */
     size_t chain_count;
@@ -70,6 +72,7 @@ struct ft_diagnosis {
 struct ft_diagnoses {
     struct ft_diagnosis *items;
     size_t count, size;
+    size_t left_out; /* that were too many */
 };
 
 /* Of a finished table, at now_ns: no earlier than its newest time. The worst first. -ENOMEM. */

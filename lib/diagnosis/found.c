@@ -11,7 +11,14 @@
 
 struct ft_diagnosis *ft_diagnoses_add(struct ft_diagnoses *found, enum ft_syndrome syndrome)
 {
-    struct ft_diagnosis *items = ft_grow(found->items, found->count, &found->size, sizeof(*items));
+    struct ft_diagnosis *items;
+
+    /* Each further one takes the room of the last. */
+    if (found->count == FT_DIAGNOSES_MAX) {
+        found->left_out++;
+        free(found->items[--found->count].waiting);
+    }
+    items = ft_grow(found->items, found->count, &found->size, sizeof(*items));
 
     if (!items)
         return NULL;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/waits.h"
 
@@ -39,6 +40,7 @@ static void reach(struct hangs *h, uint32_t root, uint32_t end)
 
     for (size_t i = 0; i < w->node_count; i++)
         h->toward[i] = FT_OPERATIONS_NONE;
+    ft_task_spend(h->m->task, 1 + w->node_count / 64);
     h->reached_count = 0;
     h->reached[h->reached_count++] = root;
     h->toward[root] = root;
@@ -49,6 +51,7 @@ static void reach(struct hangs *h, uint32_t root, uint32_t end)
     for (size_t at = 0; at < h->reached_count; at++) {
         uint32_t node = h->reached[at];
 
+        ft_task_spend(h->m->task, 1 + (w->in_first[node + 1] - w->in_first[node]) / 8);
         for (size_t e = w->in_first[node]; e < w->in_first[node + 1]; e++) {
             uint32_t from = w->in[e];
 
@@ -70,6 +73,7 @@ static uint64_t waited(const struct hangs *h)
 {
     uint64_t longest = 0;
 
+    ft_task_spend(h->m->task, 1 + h->reached_count / 16);
     for (size_t i = 0; i < h->reached_count; i++) {
         uint32_t node = h->reached[i];
         uint64_t ns;
@@ -88,6 +92,7 @@ static bool all_wait(const struct hangs *h)
 {
     size_t count = 0;
 
+    ft_task_spend(h->m->task, 1 + h->reached_count / 64);
     for (size_t i = 0; i < h->reached_count; i++)
         count += h->reached[i] < h->m->process_count;
     return count == h->m->process_count;
@@ -108,16 +113,19 @@ static double stands(const struct hangs *h, uint64_t entered_ns, uint64_t usual_
 }
 
 /* Who waits, and the longest way to the root. */
-static int tell_waiting(struct hangs *h, struct ft_diagnosis *d)
+static int describe_waiting(struct hangs *h, struct ft_diagnosis *d)
 {
     uint32_t node = h->reached[h->reached_count - 1];
 
-    d->waiting = calloc(h->reached_count + 1, sizeof(*d->waiting));
+    d->waiting = calloc(FT_DIAGNOSIS_WAITING, sizeof(*d->waiting));
     if (!d->waiting)
         return -ENOMEM;
     for (size_t i = 0; i < h->reached_count; i++)
-        if (h->reached[i] < h->m->process_count && h->reached[i] != d->process)
-            d->waiting[d->waiting_count++] = h->reached[i];
+        if (h->reached[i] < h->m->process_count && h->reached[i] != d->process) {
+            if (d->waiting_count < FT_DIAGNOSIS_WAITING)
+                d->waiting[d->waiting_count] = h->reached[i];
+            d->waiting_count++;
+        }
     while (d->chain_count < FT_DIAGNOSIS_CHAIN) {
         if (node < h->m->process_count)
             d->chain[d->chain_count++] = node;
@@ -173,7 +181,7 @@ static int judge_process(const struct hangs *h, uint32_t process)
     return 0;
 }
 
-static int tell_process(struct hangs *h, uint32_t process, uint32_t others, bool certain)
+static int describe_process(struct hangs *h, uint32_t process, uint32_t others, bool certain)
 {
     uint32_t row = awaited(h), last = h->waits->last_row[process];
     struct ft_diagnosis *d = add(h, FT_SYNDROME_NONCOMM_HANG, row);
@@ -184,7 +192,7 @@ static int tell_process(struct hangs *h, uint32_t process, uint32_t others, bool
     d->process = process;
     d->others = others;
     d->confidence = certain ? 0.95 : 0.7;
-    if (tell_waiting(h, d) < 0)
+    if (describe_waiting(h, d) < 0)
         return -ENOMEM;
     ft_texts_add(&d->reasons, "rank %u never entered %s %llu of communicator %s",
                  h->m->process[process].rank, ft_operations_function(h->m->ops, d->function),
@@ -250,7 +258,7 @@ static int find_stopped(struct hangs *h)
     if (certain && (one_host || certain <= 4)) {
         for (size_t i = 0; i < (one_host ? 1 : certain) && rc == 0; i++) {
             reach(h, certain_at[i], FT_OPERATIONS_NONE);
-            rc = tell_process(h, certain_at[i], one_host ? (uint32_t)certain - 1 : 0, true);
+            rc = describe_process(h, certain_at[i], one_host ? (uint32_t)certain - 1 : 0, true);
         }
         return rc;
     }
@@ -266,7 +274,7 @@ static int find_stopped(struct hangs *h)
             return 0;
     }
     reach(h, *roots, FT_OPERATIONS_NONE);
-    return tell_process(h, *roots, (uint32_t)count - 1, false);
+    return describe_process(h, *roots, (uint32_t)count - 1, false);
 }
 
 /* Of a group that all have entered: since when, and who is in it still. */
@@ -280,7 +288,7 @@ static uint64_t entered_ns(const struct ft_matched *m, const struct ft_gathering
     return newest;
 }
 
-static int tell_group(struct hangs *h, const struct ft_gathering *group, double confidence)
+static int describe_group(struct hangs *h, const struct ft_gathering *group, double confidence)
 {
     const struct ft_matched *m = h->m;
     uint32_t row = FT_OPERATIONS_NONE;
@@ -296,7 +304,7 @@ static int tell_group(struct hangs *h, const struct ft_gathering *group, double 
     d->confidence = confidence;
     if (group->unfinished == 1 && group->count > 2)
         d->process = m->op[row].process;
-    if (tell_waiting(h, d) < 0)
+    if (describe_waiting(h, d) < 0)
         return -ENOMEM;
     ft_texts_add(&d->reasons,
                  "all %zu ranks of communicator %s entered %s %llu, %zu are in it still",
@@ -311,7 +319,8 @@ static int tell_group(struct hangs *h, const struct ft_gathering *group, double 
     return 0;
 }
 
-static int tell_pair(struct hangs *h, const struct ft_pair *pair, uint32_t row, double confidence)
+static int describe_pair(struct hangs *h, const struct ft_pair *pair, uint32_t row,
+                         double confidence)
 {
     struct ft_diagnosis *d = add(h, FT_SYNDROME_COMM_HANG, row);
 
@@ -321,7 +330,7 @@ static int tell_pair(struct hangs *h, const struct ft_pair *pair, uint32_t row, 
     d->peer = pair->to;
     d->side = FT_SIDE_ANY;
     d->confidence = confidence;
-    if (tell_waiting(h, d) < 0)
+    if (describe_waiting(h, d) < 0)
         return -ENOMEM;
     ft_texts_add(
         &d->reasons,
@@ -359,7 +368,7 @@ static int find_standing(struct hangs *h)
         reach(h, n, FT_OPERATIONS_NONE);
         confidence = stands(h, entered_ns(m, group), usual, group->count);
         if (confidence > 0)
-            rc = tell_group(h, group, confidence);
+            rc = describe_group(h, group, confidence);
     }
     for (uint32_t p = 0; p < m->process_count && rc == 0; p++) {
         uint32_t row = w->standing[p];
@@ -372,7 +381,7 @@ static int find_standing(struct hangs *h)
         reach(h, pair->from, pair->to);
         confidence = stands(h, later_start(m, pair), ft_habits_transfer(m, row), 2);
         if (confidence > 0)
-            rc = tell_pair(h, pair, row, confidence);
+            rc = describe_pair(h, pair, row, confidence);
     }
     return rc;
 }
@@ -456,7 +465,7 @@ static int find_circles(struct hangs *h)
     d->process = least;
     d->peer = most;
     d->confidence = 0.9;
-    if (tell_waiting(h, d) < 0)
+    if (describe_waiting(h, d) < 0)
         return -ENOMEM;
     for (int i = 0; i < 2; i++) {
         uint32_t who = i ? most : least, row = w->blocking[who];

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
 #include "lib/diagnosis/roles.h"
@@ -49,7 +50,7 @@ struct pace {
 };
 
 struct culprit {
-    uint32_t process, place;
+    uint32_t process, position;
     size_t first, end;
     double excess, sigmas;
 };
@@ -64,25 +65,25 @@ static bool complete(const struct ft_gathering *group, size_t members)
     return group->count == members && group->unfinished == 0;
 }
 
-static uint32_t row_of(const struct pace *p, size_t k, size_t place)
+static uint32_t row_of(const struct pace *p, size_t k, size_t position)
 {
     const struct ft_gathering *group = &p->m->groups[p->group[k]];
 
     /* Complete: every member is there, in the members' order. */
-    return p->m->order[group->first + place];
+    return p->m->order[group->first + position];
 }
 
 /* The time of a member between the groups k - 1 and k. */
-static double own_of(const struct pace *p, size_t k, size_t place, bool beside)
+static double own_of(const struct pace *p, size_t k, size_t position, bool beside)
 {
-    uint32_t row = row_of(p, k, place), before = row_of(p, k - 1, place);
+    uint32_t row = row_of(p, k, position), before = row_of(p, k - 1, position);
     const struct ft_matched *m = p->m;
-    double whole;
+    double elapsed;
 
     if (!beside)
         return (double)m->own_ns[row] - (double)m->own_ns[before];
-    whole = (double)m->op[row].start_ns - (double)m->op[before].start_ns;
-    return whole - ((double)p->lost_ns[row] - (double)p->lost_ns[before]);
+    elapsed = (double)m->op[row].start_ns - (double)m->op[before].start_ns;
+    return elapsed - ((double)p->lost_ns[row] - (double)p->lost_ns[before]);
 }
 
 static double wall_of(const struct pace *p, size_t k)
@@ -97,6 +98,7 @@ static bool works_beside(const struct pace *p)
     double own = 0, wall = 0;
 
     for (size_t k = 1; k < p->groups; k++) {
+        ft_task_spend(p->m->task, 1 + p->members / 16);
         for (size_t i = 0; i < p->members; i++)
             own += own_of(p, k, i, false) / (double)p->members;
         wall += wall_of(p, k);
@@ -126,6 +128,7 @@ static void fill(struct pace *p, bool beside)
         for (size_t k = b * p->period + 1; k <= (b + 1) * p->period; k++) {
             double median;
 
+            ft_task_spend(p->m->task, 1 + p->members / 2);
             for (size_t i = 0; i < p->members; i++)
                 p->room[i] = length_of(&p->m->op[row_of(p, k, i)]);
             median = ft_median(p->room, p->members);
@@ -140,14 +143,15 @@ static void fill(struct pace *p, bool beside)
 }
 
 /* In a block, of the own time of members of the same role. */
-static double like_median(const struct pace *p, size_t block, size_t place, size_t *likes)
+static double like_median(const struct pace *p, size_t block, size_t position, size_t *likes)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     size_t n = 0;
 
+    ft_task_spend(p->m->task, 1 + p->members / 4);
     for (size_t j = 0; j < p->members; j++)
-        if ((j != place || p->members > MANY) &&
-            p->roles[member[j].process] == p->roles[member[place].process])
+        if ((j != position || p->members > MANY) &&
+            p->roles[member[j].process] == p->roles[member[position].process])
             p->room[n++] = p->own[j * p->blocks + block];
     *likes = n;
     return ft_median(p->room, n);
@@ -161,6 +165,7 @@ static void compare(struct pace *p)
     size_t likes = 0;
 
     for (size_t b = 0; b < p->blocks; b++) {
+        ft_task_spend(p->m->task, 1 + p->members / 4);
         for (size_t i = 0; i < p->members; i++)
             p->room[i] = p->own[i * p->blocks + b];
         p->others[b] = ft_median(p->room, p->members);
@@ -182,12 +187,13 @@ static void compare(struct pace *p)
 }
 
 /* Of a stretch of a member's values: their median and spread. */
-static double middle_of(const struct pace *p, const double *values, size_t place, size_t first,
+static double middle_of(const struct pace *p, const double *values, size_t position, size_t first,
                         size_t end, double *spread)
 {
     double median;
 
-    memcpy(p->room, values + place * p->blocks + first, (end - first) * sizeof(*p->room));
+    ft_task_spend(p->m->task, 1 + (end - first) / 8);
+    memcpy(p->room, values + position * p->blocks + first, (end - first) * sizeof(*p->room));
     median = ft_median(p->room, end - first);
     if (spread)
         *spread = ft_spread(p->room, end - first, median);
@@ -202,17 +208,23 @@ static bool is_late(const struct pace *p, struct culprit *c)
     double excess, spread, usual, felt, sum = 0, need = EXCESS;
     size_t often = 0, n = c->end - c->first, likes = 0;
 
-    excess = middle_of(p, p->excess, c->place, c->first, c->end, &spread);
+    excess = middle_of(p, p->excess, c->position, c->first, c->end, &spread);
     for (size_t b = c->first; b < c->end; b++) {
-        double x = p->excess[c->place * p->blocks + b];
+        double x = p->excess[c->position * p->blocks + b];
 
         sum += fmin(x, 1 + 2 * excess);
         often += x > EXCESS / 2;
     }
+    /* What is not enough in any case: with many members, most need not be compared. */
+    if (n < BLOCKS_MIN || excess < EXCESS || sum / (double)n < EXCESS ||
+        (double)often < OFTEN * (double)n || excess * p->base < RELEVANT * p->wall_base)
+        return false;
+    ft_task_spend(p->m->task, 1 + p->members / 16);
     for (size_t j = 0; j < p->members; j++) {
         double other;
 
-        if (j == c->place || p->roles[member[j].process] != p->roles[member[c->place].process])
+        if (j == c->position ||
+            p->roles[member[j].process] != p->roles[member[c->position].process])
             continue;
         p->others[likes] = middle_of(p, p->excess, j, c->first, c->end, &other);
         p->others[p->members + likes++] = other;
@@ -222,29 +234,30 @@ static bool is_late(const struct pace *p, struct culprit *c)
     /* With one like it alone, that one's values are its own, negative. */
     usual = likes < 2 ? 0 : ft_spread(p->others, likes, ft_median(p->others, likes));
     spread = fmax(spread, ft_median(p->others + p->members, likes));
-    felt = middle_of(p, p->late, c->place, c->first, c->end, NULL);
+    felt = middle_of(p, p->late, c->position, c->first, c->end, NULL);
     /* With one like it alone, which of the two is odd shows by their clocks alone. */
     if (likes < 2)
-        felt = fmin(felt, middle_of(p, p->later, c->place, c->first, c->end, NULL));
+        felt = fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
     c->excess = excess;
     c->sigmas = excess / (1.2533 * fmax(spread, 1e-3) / sqrt((double)n));
-    return n >= BLOCKS_MIN && excess >= need && sum / (double)n >= need &&
-           (double)often >= OFTEN * (double)n && c->sigmas >= SIGMAS &&
-           excess >= SIGMAS_LIKE * usual && excess * p->base >= RELEVANT * p->wall_base &&
-           felt >= FELT * excess * p->base;
+    return excess >= need && sum / (double)n >= need && c->sigmas >= SIGMAS &&
+           excess >= SIGMAS_LIKE * usual && felt >= FELT * excess * p->base;
 }
 
-static bool has_like(const struct pace *p, size_t place)
+static bool has_like(const struct pace *p, size_t position)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
 
-    for (size_t j = 0; j < p->members; j++)
-        if (j != place && p->roles[member[j].process] == p->roles[member[place].process])
+    for (size_t j = 0; j < p->members; j++) {
+        if (j % 64 == 0)
+            ft_task_spend(p->m->task, 1);
+        if (j != position && p->roles[member[j].process] == p->roles[member[position].process])
             return true;
+    }
     return false;
 }
 
-static int tell(const struct pace *p, const struct culprit *c, struct ft_diagnoses *found)
+static int describe(const struct pace *p, const struct culprit *c, struct ft_diagnoses *found)
 {
     const struct ft_matched *m = p->m;
     struct ft_diagnosis *d;
@@ -264,26 +277,28 @@ static int tell(const struct pace *p, const struct culprit *c, struct ft_diagnos
     d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
     if (!d)
         return -ENOMEM;
-    row = row_of(p, c->first * p->period + 1, c->place);
+    row = row_of(p, c->first * p->period + 1, c->position);
     d->process = c->process;
     d->comm = p->comm;
     d->function = m->op[row].function;
     d->since_ns = m->op[row].start_ns;
     d->slowdown = 1 + c->excess;
     d->confidence = c->sigmas > 2 * SIGMAS ? 0.95 : 0.85;
-    d->waiting = calloc(p->members + 1, sizeof(*d->waiting));
+    d->waiting = calloc(FT_DIAGNOSIS_WAITING, sizeof(*d->waiting));
     if (!d->waiting)
         return -ENOMEM;
     for (size_t i = 0; i < p->members; i++)
-        if (i != c->place)
+        if (i != c->position && d->waiting_count < FT_DIAGNOSIS_WAITING)
             d->waiting[d->waiting_count++] = m->members[m->comm_members[p->comm] + i].process;
+    d->waiting_count = p->members - 1;
     ft_texts_add(
         &d->reasons,
         "outside of operations it takes %.2f times as long as ranks like it, in %zu periods",
         d->slowdown, c->end - c->first);
     ft_texts_add(&d->reasons, "%zu ranks of communicator %s wait for it, %.3f ms of each %.3f ms",
                  d->waiting_count, ft_operations_comm(m->ops, p->comm),
-                 middle_of(p, p->late, c->place, c->first, c->end, NULL) / 1e6, p->wall_base / 1e6);
+                 middle_of(p, p->late, c->position, c->first, c->end, NULL) / 1e6,
+                 p->wall_base / 1e6);
     return 0;
 }
 
@@ -296,8 +311,9 @@ static int search(struct pace *p, struct ft_diagnoses *found)
     int rc = 0;
 
     for (size_t i = 0; i < p->members && count < sizeof(culprits) / sizeof(culprits[0]); i++) {
-        struct culprit c = {.process = member[i].process, .place = (uint32_t)i};
+        struct culprit c = {.process = member[i].process, .position = (uint32_t)i};
 
+        ft_task_spend(p->m->task, 1 + p->blocks / 16);
         if (!has_like(p, i))
             continue;
         ft_stretch(p->excess + i * p->blocks, p->blocks, EXCESS / 2, 0.5, &c.first, &c.end);
@@ -310,7 +326,7 @@ static int search(struct pace *p, struct ft_diagnoses *found)
     if (count > CULPRITS && !one_host)
         return 0;
     for (size_t i = 0; i < count && rc == 0; i++)
-        rc = tell(p, &culprits[i], found);
+        rc = describe(p, &culprits[i], found);
     return rc;
 }
 
@@ -330,6 +346,7 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
     if (p->own && p->late && p->later && p->excess && p->wall && p->room && p->others) {
         beside = works_beside(p);
         for (size_t k = 1; k <= steps; k++) {
+            ft_task_spend(p->m->task, 1 + p->members / 4);
             for (size_t i = 0; i < p->members; i++)
                 p->room[i] = own_of(p, k, i, beside);
             p->others[k - 1] = ft_median(p->room, p->members);
@@ -360,9 +377,12 @@ int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
         struct pace p = {.m = m, .roles = roles, .lost_ns = lost, .comm = comm, .group = groups};
 
         p.members = ft_matched_size(m, comm);
-        for (size_t g = m->comm_groups[comm]; g < m->comm_groups[comm + 1]; g++)
+        for (size_t g = m->comm_groups[comm]; g < m->comm_groups[comm + 1]; g++) {
+            if (g % 16 == 0)
+                ft_task_spend(m->task, 1);
             if (complete(&m->groups[g], p.members))
                 groups[p.groups++] = (uint32_t)g;
+        }
         if (p.members >= 2 && p.groups >= GROUPS_MIN)
             rc = judge(&p, found);
     }

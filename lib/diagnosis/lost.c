@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "lib/base/task.h"
+
 uint64_t *ft_lost_new(const struct ft_matched *m)
 {
     uint64_t *lost = calloc(m->op_count + 1, sizeof(*lost));
@@ -13,6 +15,7 @@ uint64_t *ft_lost_new(const struct ft_matched *m)
         const struct ft_gathering *group = &m->groups[g];
         uint64_t least = UINT64_MAX;
 
+        ft_task_spend(m->task, 1 + group->count / 4);
         for (size_t i = 0; i < group->count && group->unfinished == 0; i++) {
             const struct ft_operation *op = &m->op[m->order[group->first + i]];
 
@@ -29,6 +32,8 @@ uint64_t *ft_lost_new(const struct ft_matched *m)
         const struct ft_pair *pair = &m->pairs[i];
         double send, recv;
 
+        if (i % 8 == 0)
+            ft_task_spend(m->task, 1);
         if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE ||
             m->op[pair->send].end_ns == FT_OPERATIONS_NEVER ||
             m->op[pair->recv].end_ns == FT_OPERATIONS_NEVER)
@@ -43,6 +48,7 @@ uint64_t *ft_lost_new(const struct ft_matched *m)
     for (size_t p = 0; lost && p < m->process_count; p++) {
         uint64_t sum = 0;
 
+        ft_task_spend(m->task, 1);
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
             uint64_t here = lost[i];
 

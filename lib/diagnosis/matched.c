@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
+
 /* A row to be matched. */
 struct item {
     uint64_t sequence;
@@ -129,7 +131,7 @@ static void number_anew(struct item *items, size_t count, const struct ft_matche
         items[i].sequence = items[i].a = items[i].b = 0;
         items[i].start_ns = m->op[items[i].row].start_ns;
     }
-    qsort(items, count, sizeof(*items), by_number);
+    ft_task_sort(m->task, items, count, sizeof(*items), by_number);
     for (size_t i = 1; i < count; i++)
         if (items[i].process == items[i - 1].process)
             items[i].sequence = items[i - 1].sequence + 1;
@@ -146,10 +148,10 @@ static void key_items(struct item *items, size_t count, const struct ft_matched 
         for (size_t i = 0; i < count; i++)
             items[i].a = 0;
     count_repetitions(items, count);
-    qsort(items, count, sizeof(*items), by_key);
+    ft_task_sort(m->task, items, count, sizeof(*items), by_key);
     if (!numbers_agree(items, count, members)) {
         number_anew(items, count, m);
-        qsort(items, count, sizeof(*items), by_key);
+        ft_task_sort(m->task, items, count, sizeof(*items), by_key);
     }
 }
 
@@ -180,6 +182,7 @@ static void add_group(struct ft_matched *m, const struct item *items, size_t fir
 {
     struct ft_gathering *group = &m->groups[m->group_count++];
 
+    ft_task_spend(m->task, 1 + count / 4);
     *group = (struct ft_gathering){.start_ns = UINT64_MAX, .first = first, .comm = items->comm};
     for (size_t i = 0; i < count; i++) {
         const struct ft_operation *op = &m->op[items[i].row];
@@ -195,7 +198,7 @@ static void add_group(struct ft_matched *m, const struct item *items, size_t fir
 
 static int make_groups(struct ft_matched *m, struct item *items, size_t count)
 {
-    qsort(items, count, sizeof(*items), by_number);
+    ft_task_sort(m->task, items, count, sizeof(*items), by_number);
     if (add_members(m, items, count) < 0)
         return -1;
     for (size_t i = 0, n; i < count; i += n) {
@@ -208,15 +211,17 @@ static int make_groups(struct ft_matched *m, struct item *items, size_t count)
             n++;
         add_group(m, items + i, i, n);
     }
-    qsort(m->groups, m->group_count, sizeof(*m->groups), by_time);
+    ft_task_sort(m->task, m->groups, m->group_count, sizeof(*m->groups), by_time);
     for (size_t c = 0, at = 0; c <= m->comm_count; c++) {
         while (at < m->group_count && m->groups[at].comm < c)
             at++;
         m->comm_groups[c] = at;
     }
-    for (size_t g = 0; g < m->group_count; g++)
+    for (size_t g = 0; g < m->group_count; g++) {
+        ft_task_spend(m->task, 1 + m->groups[g].count / 4);
         for (size_t i = 0; i < m->groups[g].count; i++)
             m->group_of[m->order[m->groups[g].first + i]] = (uint32_t)g;
+    }
     return 0;
 }
 
@@ -224,6 +229,7 @@ static void add_pair(struct ft_matched *m, const struct item *send, const struct
 {
     const struct item *some = send ? send : recv;
 
+    ft_task_spend(m->task, 1);
     if (send)
         m->pair_of[send->row] = (uint32_t)m->pair_count;
     if (recv)
@@ -273,15 +279,15 @@ static void match_pair(struct ft_matched *m, struct item *sends, size_t s, struc
         }
         return;
     }
-    qsort(sends, s, sizeof(*sends), by_pair_start);
-    qsort(recvs, r, sizeof(*recvs), by_pair_start);
+    ft_task_sort(m->task, sends, s, sizeof(*sends), by_pair_start);
+    ft_task_sort(m->task, recvs, r, sizeof(*recvs), by_pair_start);
     for (; i < s || i < r; i++)
         add_pair(m, i < s ? &sends[i] : NULL, i < r ? &recvs[i] : NULL);
 }
 
 static void make_pairs(struct ft_matched *m, struct item *items, size_t count)
 {
-    qsort(items, count, sizeof(*items), by_pair);
+    ft_task_sort(m->task, items, count, sizeof(*items), by_pair);
     for (size_t i = 0, n, s; i < count; i += n) {
         for (n = s = 0; i + n < count && items[i + n].comm == items[i].comm &&
                         items[i + n].a == items[i].a && items[i + n].b == items[i].b;
@@ -296,6 +302,7 @@ static void sum_own(struct ft_matched *m)
     for (size_t p = 0; p < m->process_count; p++) {
         uint64_t own = 0, until = UINT64_MAX;
 
+        ft_task_spend(m->task, 1);
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
             const struct ft_operation *op = &m->op[i];
 
@@ -315,6 +322,7 @@ static int match(struct ft_matched *m)
     size_t count = 0, n = 0;
     int rc = -1;
 
+    ft_task_spend(m->task, m->op_count / 16);
     for (size_t i = 0; items && pairs && i < m->op_count; i++) {
         const struct ft_operation *op = &m->op[i];
         struct item item = {.sequence = op->sequence,
@@ -322,6 +330,8 @@ static int match(struct ft_matched *m)
                             .comm = op->comm,
                             .row = (uint32_t)i};
 
+        if (i % 8 == 0)
+            ft_task_spend(m->task, 1);
         m->group_of[i] = m->pair_of[i] = FT_OPERATIONS_NONE;
         if (!is_pair(m, op)) {
             item.a = op->function;
@@ -352,14 +362,18 @@ struct ft_matched *ft_matched_new(const struct ft_operations *ops)
     if (!m)
         return NULL;
     m->ops = ops;
+    m->task = ft_operations_task(ops);
     m->op = ft_operations_at(ops, &m->op_count);
     m->process = ft_operations_processes(ops, &m->process_count);
     m->first = ft_operations_first(ops);
     m->comm_count = ft_operations_comms(ops);
     m->groups = calloc(m->op_count + 1, sizeof(*m->groups));
+    /* Pages that are touched for the first time cost as rows do. */
+    ft_task_spend(m->task, m->op_count / 32);
     m->comm_groups = calloc(m->comm_count + 1, sizeof(*m->comm_groups));
     m->order = calloc(m->op_count + 1, sizeof(*m->order));
     m->pairs = calloc(m->op_count + 1, sizeof(*m->pairs));
+    ft_task_spend(m->task, m->op_count / 32);
     m->group_of = calloc(m->op_count + 1, sizeof(*m->group_of));
     m->pair_of = calloc(m->op_count + 1, sizeof(*m->pair_of));
     m->own_ns = calloc(m->op_count + 1, sizeof(*m->own_ns));
@@ -410,7 +424,7 @@ uint32_t ft_matched_row(const struct ft_matched *m, const struct ft_gathering *g
     return m->order[group->first + low];
 }
 
-uint32_t ft_matched_place(const struct ft_matched *m, uint32_t comm, uint32_t process)
+uint32_t ft_matched_position(const struct ft_matched *m, uint32_t comm, uint32_t process)
 {
     size_t low = m->comm_members[comm], end = m->comm_members[comm + 1], high = end;
 

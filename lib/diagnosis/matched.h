@@ -38,6 +38,7 @@ struct ft_member {
 };
 
 struct ft_matched {
+    struct ft_task *task; /* of the operations */
     const struct ft_operations *ops;
     const struct ft_operation *op;
     const struct ft_actor *process;
@@ -71,6 +72,6 @@ uint32_t ft_matched_row(const struct ft_matched *m, const struct ft_gathering *g
                         uint32_t process);
 
 /* The index of a process among a communicator's members, from 0; NONE: not a member. */
-uint32_t ft_matched_place(const struct ft_matched *m, uint32_t comm, uint32_t process);
+uint32_t ft_matched_position(const struct ft_matched *m, uint32_t comm, uint32_t process);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "lib/base/task.h"
 #include "lib/diagnosis/found.h"
 
 /* Sizes are compared where so many operations before had the same at all ranks. */
@@ -29,6 +30,7 @@ static bool odd_one(const struct ft_matched *m, const struct ft_gathering *group
 {
     size_t few = group->count + 1, many = 0;
 
+    ft_task_spend(m->task, 1 + group->count / 8);
     for (size_t i = 1; i <= group->count; i++) {
         if (i == group->count)
             return false;
@@ -39,6 +41,7 @@ static bool odd_one(const struct ft_matched *m, const struct ft_gathering *group
         uint32_t row = m->order[group->first + i];
         size_t n = 0;
 
+        ft_task_spend(m->task, 1 + group->count / 8);
         for (size_t k = 0; k < group->count; k++)
             n += same(&m->op[m->order[group->first + k]], &m->op[row], bytes);
         if (n < few) {
@@ -62,8 +65,8 @@ static bool odd_one(const struct ft_matched *m, const struct ft_gathering *group
     return true;
 }
 
-static int tell(const struct ft_matched *m, uint32_t odd, uint32_t usual,
-                struct ft_diagnoses *found)
+static int describe(const struct ft_matched *m, uint32_t odd, uint32_t usual,
+                    struct ft_diagnoses *found)
 {
     const struct ft_operation *a = &m->op[odd], *b = &m->op[usual];
     struct ft_diagnosis *d = ft_diagnoses_add(found, FT_SYNDROME_MISMATCH);
@@ -112,7 +115,7 @@ static int find_in_comm(const struct ft_matched *m, uint32_t comm, struct ft_dia
 
         /* The first is the cause of those behind it. */
         if (odd_one(m, group, bytes, &least, &most))
-            return tell(m, least, most, found);
+            return describe(m, least, most, found);
     }
     return 0;
 }
@@ -125,6 +128,8 @@ static int find_in_pairs(const struct ft_matched *m, struct ft_diagnoses *found)
     for (size_t i = 0; i < m->pair_count; i++) {
         const struct ft_pair *pair = &m->pairs[i];
 
+        if (i % 8 == 0)
+            ft_task_spend(m->task, 1);
         if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE)
             continue;
         both++;
@@ -135,7 +140,7 @@ static int find_in_pairs(const struct ft_matched *m, struct ft_diagnoses *found)
     }
     if (!odd || agreed < AGREED_MIN || (double)agreed < AGREED_SHARE * (double)both)
         return 0;
-    return tell(m, odd->send, odd->recv, found);
+    return describe(m, odd->send, odd->recv, found);
 }
 
 int ft_find_mismatches(const struct ft_matched *m, struct ft_diagnoses *found)

@@ -10,6 +10,7 @@
 
 #include "lib/base/grow.h"
 #include "lib/base/table.h"
+#include "lib/base/task.h"
 
 #define NAMES_MAX   (1U << 20)
 #define MEMBERS_MAX (1U << 22)
@@ -34,6 +35,7 @@ struct ft_operations {
     size_t process_count;
     size_t *first;
     uint64_t newest_ns;
+    struct ft_task *task;
 };
 
 struct ft_operations *ft_operations_new(void)
@@ -66,6 +68,16 @@ void ft_operations_free(struct ft_operations *ops)
     free(ops->processes);
     free(ops->first);
     free(ops);
+}
+
+void ft_operations_pace(struct ft_operations *ops, struct ft_task *task)
+{
+    ops->task = task;
+}
+
+struct ft_task *ft_operations_task(const struct ft_operations *ops)
+{
+    return ops->task;
 }
 
 static int intern(struct ft_table *names, const char *text, uint32_t *index)
@@ -162,9 +174,11 @@ static int make_processes(struct ft_operations *ops)
         free(members);
         return -ENOMEM;
     }
-    while ((member = ft_table_next(ops->members, &index)))
+    while ((member = ft_table_next(ops->members, &index))) {
+        ft_task_spend(ops->task, 1);
         members[n++] = member;
-    qsort(members, n, sizeof(struct member *), by_rank);
+    }
+    ft_task_sort(ops->task, members, n, sizeof(struct member *), by_rank);
     once = numbered_once(members, n);
     for (size_t i = 0; i < n; i++) {
         if (!once || i == 0 || members[i]->rank != members[i - 1]->rank) {
@@ -227,12 +241,12 @@ int ft_operations_finish(struct ft_operations *ops)
     for (size_t i = 0; i < ops->count; i++) {
         struct ft_operation *op = &ops->items[i];
 
+        ft_task_spend(ops->task, 1);
         op->process = ((struct member *)ft_table_at(ops->members, op->process))->process;
         if (op->peer != FT_OPERATIONS_NONE)
             op->peer = peer_of(ops, op->comm, op->peer);
     }
-    if (ops->count)
-        qsort(ops->items, ops->count, sizeof(*ops->items), by_process);
+    ft_task_sort(ops->task, ops->items, ops->count, sizeof(*ops->items), by_process);
     ops->first = calloc(ops->process_count + 1, sizeof(*ops->first));
     if (!ops->first)
         return -ENOMEM;

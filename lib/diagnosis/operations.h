@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ft_task;
+
 #define FT_OPERATIONS_NONE       UINT32_MAX
 #define FT_OPERATIONS_NEVER      UINT64_MAX /* end_ns of an operation that did not end */
 #define FT_OPERATIONS_NAME_BYTES 128
@@ -51,6 +53,11 @@ struct ft_operations;
 
 struct ft_operations *ft_operations_new(void);
 void ft_operations_free(struct ft_operations *ops);
+
+/* What is done with the table from here on counts its work for this task, which pauses it
+ * (lib/base/task.h); NULL, as at first: it is done in one go. */
+void ft_operations_pace(struct ft_operations *ops, struct ft_task *task);
+struct ft_task *ft_operations_task(const struct ft_operations *ops);
 
 /* -EINVAL: the rank is on another host in the same communicator; -EOVERFLOW: more rows or names
  * than there is room for; -ENAMETOOLONG; -ENOMEM. */

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "lib/base/task.h"
+#include "lib/diagnosis/stats.h"
+
 #define ROUNDS 20
 #define STILL  1e-6 /* of a line: it does not move any more */
 
@@ -16,17 +19,9 @@ struct lines {
     uint32_t *first, *cells; /* cells of line i: cells[first[i]] up to cells[first[i + 1]] */
 };
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 static double low_median(double *values, size_t count)
 {
-    qsort(values, count, sizeof(*values), by_value);
-    return values[(count - 1) / 2];
+    return ft_nth(values, count, (count - 1) / 2);
 }
 
 static int lines_init(struct lines *l, const struct ft_polish_cell *cells, size_t count,
@@ -53,7 +48,7 @@ static void lines_free(struct lines *l)
 
 /* Moves the median of each line from its cells to the line; the furthest that one was moved. */
 static double sweep(struct ft_polish_cell *cells, const struct lines *l, uint32_t line_count,
-                    double *adds, double *room)
+                    double *adds, double *room, struct ft_task *task)
 {
     double most = 0;
 
@@ -61,6 +56,7 @@ static double sweep(struct ft_polish_cell *cells, const struct lines *l, uint32_
         uint32_t n = l->first[i + 1] - l->first[i];
         double median;
 
+        ft_task_spend(task, 1 + n / 4);
         if (n < 2)
             continue;
         for (uint32_t k = 0; k < n; k++)
@@ -94,18 +90,20 @@ static void centre(struct ft_polish *p, double *adds, const uint32_t *cells, uin
 }
 
 static void polish(struct ft_polish *p, struct ft_polish_cell *cells, size_t count,
-                   const struct lines *rows, const struct lines *columns, double *room)
+                   const struct lines *rows, const struct lines *columns, double *room,
+                   struct ft_task *task)
 {
     for (size_t i = 0; i < count; i++)
         room[i] = cells[i].value;
+    ft_task_spend(task, 1 + count / 4);
     p->centre = low_median(room, count);
     for (size_t i = 0; i < count; i++)
         cells[i].residual = cells[i].value - p->centre;
     for (unsigned k = 0; k < ROUNDS; k++) {
-        double moved = sweep(cells, rows, p->row_count, p->rows, room);
+        double moved = sweep(cells, rows, p->row_count, p->rows, room, task);
 
         centre(p, p->rows, p->row_cells, p->row_count, room);
-        moved = fmax(moved, sweep(cells, columns, p->column_count, p->columns, room));
+        moved = fmax(moved, sweep(cells, columns, p->column_count, p->columns, room, task));
         centre(p, p->columns, p->column_cells, p->column_count, room);
         if (moved < STILL)
             break;
@@ -113,7 +111,7 @@ static void polish(struct ft_polish *p, struct ft_polish_cell *cells, size_t cou
 }
 
 int ft_polish_init(struct ft_polish *p, struct ft_polish_cell *cells, size_t count,
-                   uint32_t row_count, uint32_t column_count)
+                   uint32_t row_count, uint32_t column_count, struct ft_task *task)
 {
     struct lines rows = {NULL, NULL}, columns = {NULL, NULL};
     size_t most = count > row_count ? count : row_count;
@@ -133,7 +131,7 @@ int ft_polish_init(struct ft_polish *p, struct ft_polish_cell *cells, size_t cou
             p->column_cells[cells[i].column]++;
         }
         if (count > 0)
-            polish(p, cells, count, &rows, &columns, room);
+            polish(p, cells, count, &rows, &columns, room, task);
         rc = 0;
     }
     lines_free(&rows);

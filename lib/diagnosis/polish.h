@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ft_task;
+
 struct ft_polish_cell {
     double value;
     double residual; /* is filled */
@@ -27,7 +29,7 @@ struct ft_polish {
 
 /* Cells name rows below row_count and columns below column_count, each pair once. -ENOMEM. */
 int ft_polish_init(struct ft_polish *p, struct ft_polish_cell *cells, size_t count,
-                   uint32_t row_count, uint32_t column_count);
+                   uint32_t row_count, uint32_t column_count, struct ft_task *task);
 void ft_polish_free(struct ft_polish *p);
 
 #endif

@@ -55,6 +55,8 @@ void ft_report_retell(struct ft_diagnosis_report *r)
         [FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW] = "is slow outside of communication",
         [FABRICTRACE__SYNDROME__SYNDROME_COMM_SLOW] = "is slow in communication",
         [FABRICTRACE__SYNDROME__SYNDROME_MIXED] = "is slow in its own work and in communication",
+        [FABRICTRACE__SYNDROME__SYNDROME_STANDSTILL] = "stands still",
+        [FABRICTRACE__SYNDROME__SYNDROME_SLOWDOWN] = "has become slow",
     };
     const Fabrictrace__Diagnosis *m = &r->message;
     int n = 0;

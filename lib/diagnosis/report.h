@@ -6,7 +6,7 @@
 #include "proto/fabrictrace.pb-c.h"
 
 #define FT_REPORT_MESSAGE 512
-#define FT_REPORT_WAITING 4096
+#define FT_REPORT_WAITING FT_DIAGNOSIS_WAITING
 #define FT_REPORT_TEXTS   16 /* room for what a caller adds to the evidence */
 
 /* The record, and what it points to. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
+
 /* As many stages of a pipeline can be distinguished, from either end. */
 #define ROUNDS 32
 
@@ -28,10 +30,13 @@ uint64_t *ft_roles_new(const struct ft_matched *m)
     for (int round = 0; roles && next && round < ROUNDS; round++) {
         for (size_t p = 0; p < m->process_count; p++)
             next[p] = mix(roles[p] + 1);
+        ft_task_spend(m->task, 1 + m->process_count / 64);
         for (size_t i = 0; i < m->pair_count; i++) {
             const struct ft_pair *pair = &m->pairs[i];
             uint64_t up = pair->from < pair->to;
 
+            if (i % 16 == 0)
+                ft_task_spend(m->task, 1);
             if (i > 0 && pair->comm == pair[-1].comm && pair->from == pair[-1].from &&
                 pair->to == pair[-1].to)
                 continue;

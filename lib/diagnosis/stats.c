@@ -8,6 +8,8 @@
 
 #define PERIOD_MAX 64
 #define STEADY     0.5  /* range of the sums of a period, as a share of their median */
+#define SORTED     16   /* values: fewer are sorted */
+#define ROUNDS     64   /* of a search, which some order of values would make long */
 #define RARE       0.15 /* of the sums: left out at either end */
 
 static int by_value(const void *a, const void *b)
@@ -17,19 +19,78 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static double middle_of(double a, double b, double c)
+{
+    double low = a < b ? a : b, high = a < b ? b : a;
+
+    return c < low ? low : c > high ? high : c;
+}
+
+/* Puts what is smaller than some value before what is larger; the last of the first part. */
+static size_t divide(double *values, size_t low, size_t high)
+{
+    double pivot = middle_of(values[low], values[low + (high - low) / 2], values[high]), kept;
+    size_t i = low, j = high;
+
+    for (;; i++, j--) {
+        while (values[i] < pivot)
+            i++;
+        while (values[j] > pivot)
+            j--;
+        if (i >= j)
+            return j;
+        kept = values[i];
+        values[i] = values[j];
+        values[j] = kept;
+    }
+}
+
+static void sort_few(double *values, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        double value = values[i];
+        size_t at = i;
+
+        for (; at > 0 && values[at - 1] > value; at--)
+            values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
+
+double ft_nth(double *values, size_t count, size_t n)
+{
+    size_t low = 0, high = count - 1;
+
+    for (unsigned round = 0; high - low >= SORTED && round < ROUNDS; round++) {
+        size_t last = divide(values, low, high);
+
+        if (n <= last)
+            high = last;
+        else
+            low = last + 1;
+    }
+    if (high - low < SORTED)
+        sort_few(values + low, high - low + 1);
+    else
+        qsort(values + low, high - low + 1, sizeof(*values), by_value);
+    return values[n];
+}
+
 double ft_quantile(double *values, size_t count, double share)
 {
-    double at;
+    double at, value, next = INFINITY;
     size_t low;
 
     if (count == 0)
         return 0;
-    qsort(values, count, sizeof(*values), by_value);
     at = share * (double)(count - 1);
     low = (size_t)at;
     if (low + 1 >= count)
-        return values[count - 1];
-    return values[low] + (at - (double)low) * (values[low + 1] - values[low]);
+        return ft_nth(values, count, count - 1);
+    value = ft_nth(values, count, low);
+    for (size_t i = low + 1; i < count; i++)
+        next = values[i] < next ? values[i] : next;
+    return value + (at - (double)low) * (next - value);
 }
 
 double ft_spread(double *values, size_t count, double centre)

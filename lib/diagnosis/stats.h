@@ -4,6 +4,10 @@
 /* Figures that single odd values do not move. Functions that order values do so in place. */
 #include <stddef.h>
 
+/* The n-th of the values by size, counted from 0; what stands behind it is not smaller.
+ */
+double ft_nth(double *values, size_t count, size_t n);
+
 /* The value below which a share of them lies; 0 without values. */
 double ft_quantile(double *values, size_t count, double share);
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
@@ -91,6 +92,8 @@ static void collect(struct matrix *x)
         const struct ft_operation *send, *recv;
         uint64_t a, b;
 
+        if (i % 8 == 0)
+            ft_task_spend(m->task, 1);
         /* With one side alone, a wait for the other looks like a slow transfer. */
         if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE)
             continue;
@@ -123,14 +126,17 @@ static void normalise(struct matrix *x, size_t first, size_t end)
     for (size_t i = first, n; i < end; i += n) {
         for (n = 0; i + n < end && t[i + n].from == t[i].from && t[i + n].to == t[i].to; n++)
             x->room[n] = t[i + n].ns;
+        ft_task_spend(x->m->task, 1 + n / 4);
         x->values[cells++] = ft_median(x->room, n);
     }
+    ft_task_spend(x->m->task, 1 + cells / 4);
     usual = ft_median(x->values, cells);
     for (size_t i = first, n; i < end; i += n) {
         for (n = 0; i + n < end && t[i + n].from == t[i].from && t[i + n].to == t[i].to; n++)
             x->room[n] = t[i + n].ns;
         if (cells < CELLS_LIKE)
             usual = ft_quantile(x->room, n, FT_SLOWNESS_PAST);
+        ft_task_spend(x->m->task, 1 + n / 4);
         for (size_t k = 0; k < n; k++)
             t[i + k].ns = log(t[i + k].ns / usual);
     }
@@ -140,13 +146,13 @@ static void make_cells(struct matrix *x)
 {
     struct transfer *t = x->transfers;
 
-    qsort(t, x->transfer_count, sizeof(*t), by_kind);
+    ft_task_sort(x->m->task, t, x->transfer_count, sizeof(*t), by_kind);
     for (size_t i = 0, n; i < x->transfer_count; i += n) {
         for (n = 1; i + n < x->transfer_count && t[i + n].kind == t[i].kind;)
             n++;
         normalise(x, i, i + n);
     }
-    qsort(t, x->transfer_count, sizeof(*t), by_cell);
+    ft_task_sort(x->m->task, t, x->transfer_count, sizeof(*t), by_cell);
     for (size_t i = 0, n; i < x->transfer_count; i += n) {
         for (n = 1;
              i + n < x->transfer_count && t[i + n].from == t[i].from && t[i + n].to == t[i].to;)
@@ -161,6 +167,7 @@ static void judge_cell(struct matrix *x, struct cell *cell)
     const struct transfer *t = &x->transfers[cell->first];
     struct ft_slowness slow;
 
+    ft_task_spend(x->m->task, 1 + cell->count / 4);
     for (size_t i = 0; i < cell->count; i++)
         x->values[i] = t[i].ns;
     if (cell->count < TRANSFERS_MIN || !ft_slowness_of(x->values, cell->count, x->room, &slow))
@@ -175,6 +182,7 @@ static size_t line(const struct matrix *x, bool row, uint32_t process, size_t *a
 {
     size_t slow = 0;
 
+    ft_task_spend(x->m->task, 1 + x->cell_count / 64);
     *all = 0;
     for (size_t i = 0; i < x->cell_count; i++) {
         const struct cell *cell = &x->cells[i];
@@ -187,8 +195,8 @@ static size_t line(const struct matrix *x, bool row, uint32_t process, size_t *a
     return slow;
 }
 
-static struct ft_diagnosis *tell(struct matrix *x, const struct cell *cell, enum ft_side side,
-                                 double ratio)
+static struct ft_diagnosis *describe(struct matrix *x, const struct cell *cell, enum ft_side side,
+                                     double ratio)
 {
     struct ft_diagnosis *d = ft_diagnoses_add(x->found, FT_SYNDROME_COMM_SLOW);
 
@@ -205,7 +213,7 @@ static struct ft_diagnosis *tell(struct matrix *x, const struct cell *cell, enum
 }
 
 /* A rank whose transfers to, or from, all its peers are slow. */
-static int tell_line(struct matrix *x, bool row, uint32_t process, size_t slow, size_t all)
+static int describe_line(struct matrix *x, bool row, uint32_t process, size_t slow, size_t all)
 {
     const struct cell *first = NULL;
     struct ft_diagnosis *d;
@@ -230,7 +238,7 @@ static int tell_line(struct matrix *x, bool row, uint32_t process, size_t slow, 
             return 0;
         }
     }
-    d = first ? tell(x, first, row ? FT_SIDE_SENDER : FT_SIDE_RECEIVER, ft_median(x->values, n))
+    d = first ? describe(x, first, row ? FT_SIDE_SENDER : FT_SIDE_RECEIVER, ft_median(x->values, n))
               : NULL;
     if (!d)
         return -ENOMEM;
@@ -241,7 +249,7 @@ static int tell_line(struct matrix *x, bool row, uint32_t process, size_t slow, 
 }
 
 /* Lines that are slow nearly throughout, the longest first: sender's side and receiver's side. */
-static int tell_lines(struct matrix *x)
+static int describe_lines(struct matrix *x)
 {
     for (;;) {
         size_t best = 1, best_all = 0;
@@ -267,14 +275,14 @@ static int tell_lines(struct matrix *x)
         }
         if (process == FT_OPERATIONS_NONE)
             return 0;
-        rc = tell_line(x, best_row, process, best, best_all);
+        rc = describe_line(x, best_row, process, best, best_all);
         if (rc)
             return rc;
     }
 }
 
 /* Cells that no line explains. What else its ends do acquits them. */
-static int tell_cells(struct matrix *x)
+static int describe_cells(struct matrix *x)
 {
     for (size_t i = 0; i < x->cell_count; i++) {
         struct cell *cell = &x->cells[i];
@@ -286,7 +294,7 @@ static int tell_cells(struct matrix *x)
             continue;
         sender = line(x, true, cell->from, &row) < row;
         receiver = line(x, false, cell->to, &column) < column;
-        d = tell(x, cell, sender && receiver ? FT_SIDE_PAIR : FT_SIDE_ANY, cell->ratio);
+        d = describe(x, cell, sender && receiver ? FT_SIDE_PAIR : FT_SIDE_ANY, cell->ratio);
         if (!d)
             return -ENOMEM;
         d->peer = cell->to;
@@ -317,11 +325,11 @@ static int judge(struct matrix *x)
     }
     if (slow == 0)
         return 0;
-    rc = tell_lines(x);
+    rc = describe_lines(x);
     for (size_t i = slow = 0; i < x->cell_count; i++)
         slow += x->cells[i].ratio > 0 && !x->cells[i].explained;
     if (rc == 0 && (slow == 1 || (double)slow <= SLOW_SHARE * (double)x->cell_count))
-        rc = tell_cells(x);
+        rc = describe_cells(x);
     return rc;
 }
 

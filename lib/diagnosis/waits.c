@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/base/grow.h"
+#include "lib/base/task.h"
 #include "lib/diagnosis/stats.h"
 
 /* A member is awaited in a group when it was in one of so many before. */
@@ -44,6 +45,7 @@ static void find_blocking(struct ft_waits *w, const struct ft_matched *m)
     for (size_t p = 0; p < m->process_count; p++) {
         w->blocking[p] = w->standing[p] = w->last_row[p] = FT_OPERATIONS_NONE;
         w->company[p] = 1;
+        ft_task_spend(m->task, 1);
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
             if (!ended(&m->op[i])) {
                 if (w->blocking[p] == FT_OPERATIONS_NONE)
@@ -69,6 +71,7 @@ static bool awaited(const struct ft_matched *m, size_t group, uint32_t process)
     for (size_t g = group + 1; g < end && was; g++) {
         uint32_t row = ft_matched_row(m, &m->groups[g], process);
 
+        ft_task_spend(m->task, 1);
         if (row != FT_OPERATIONS_NONE && ended(&m->op[row]))
             was = false;
     }
@@ -85,6 +88,7 @@ static void connect_group(struct edges *edges, const struct ft_waits *w, const s
     for (size_t i = 0; at < end; at++) {
         uint32_t process = m->members[at].process, row;
 
+        ft_task_spend(m->task, 1);
         while (i < group->count && m->op[m->order[group->first + i]].process < process)
             i++;
         row = i < group->count ? m->order[group->first + i] : FT_OPERATIONS_NONE;
@@ -124,6 +128,7 @@ static int connect_all(struct ft_waits *w, const struct ft_matched *m, struct ed
     for (uint32_t p = 0; p < m->process_count; p++) {
         uint32_t group;
 
+        ft_task_spend(m->task, 1);
         if (w->blocking[p] == FT_OPERATIONS_NONE)
             continue;
         group = m->group_of[w->blocking[p]];
@@ -220,6 +225,7 @@ static bool lengths(const struct ft_matched *m, const struct ft_gathering *group
 {
     *least = UINT64_MAX;
     *most = 0;
+    ft_task_spend(m->task, 1 + group->count / 8);
     for (size_t i = 0; i < group->count; i++) {
         const struct ft_operation *op = &m->op[m->order[group->first + i]];
 
@@ -253,10 +259,12 @@ int ft_habits_init(struct ft_habits *habits, const struct ft_matched *m)
     habits->late_max_ns = calloc(m->process_count + 1, sizeof(*habits->late_max_ns));
     if (!habits->late_max_ns)
         return -ENOMEM;
-    for (size_t p = 0; p < m->process_count; p++)
+    for (size_t p = 0; p < m->process_count; p++) {
+        ft_task_spend(m->task, 1);
         for (size_t i = m->first[p] + 1; i < m->first[p + 1]; i++)
             if (m->own_ns[i] - m->own_ns[i - 1] > habits->own_max_ns)
                 habits->own_max_ns = m->own_ns[i] - m->own_ns[i - 1];
+    }
     for (size_t g = 0; g < m->group_count; g++) {
         const struct ft_gathering *group = &m->groups[g];
 
@@ -264,6 +272,7 @@ int ft_habits_init(struct ft_habits *habits, const struct ft_matched *m)
             continue;
         if (habits->wait_max_ns < most - least)
             habits->wait_max_ns = most - least;
+        ft_task_spend(m->task, 1 + group->count / 8);
         for (size_t i = 0; i < group->count; i++) {
             const struct ft_operation *op = &m->op[m->order[group->first + i]];
 
@@ -275,6 +284,8 @@ int ft_habits_init(struct ft_habits *habits, const struct ft_matched *m)
         const struct ft_pair *pair = &m->pairs[i];
         uint64_t send, recv, wait;
 
+        if (i % 8 == 0)
+            ft_task_spend(m->task, 1);
         if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE ||
             !ended(&m->op[pair->send]) || !ended(&m->op[pair->recv]))
             continue;
@@ -313,6 +324,8 @@ uint64_t ft_habits_transfer(const struct ft_matched *m, uint32_t row)
         for (size_t i = 0; i < m->pair_count; i++) {
             const struct ft_pair *pair = &m->pairs[i];
 
+            if (i % 16 == 0)
+                ft_task_spend(m->task, 1);
             if (pair->comm != like->comm || pair->send == FT_OPERATIONS_NONE ||
                 pair->recv == FT_OPERATIONS_NONE || !ended(&m->op[pair->send]) ||
                 !ended(&m->op[pair->recv]))

@@ -7,7 +7,7 @@
 
 #include "lib/fabric/crossings_impl.h"
 
-#define TURN_MS   20000 /* another share of the flows is looked at */
+#define ROTATE_MS 20000 /* another share of the flows is looked at */
 #define SHIFT_MAX 20
 #define GAP_MS    10000 /* a flow that a switch did not see for longer may have been elsewhere */
 #define CLOCKS_MS 1000  /* what two exporters' times may differ by */
@@ -74,14 +74,14 @@ static void narrow(struct ft_crossings *x)
 }
 
 /* Another second: the share follows the rate of the one before. */
-static void turn(struct ft_crossings *x, int64_t now_ms)
+static void rotate(struct ft_crossings *x, int64_t now_ms)
 {
     x->second = now_ms / 1000;
     if (x->shift && x->taken < x->config.rate_max / 4 &&
         ft_table_count(x->flows) < x->config.flows_max / 4)
         x->shift--;
     x->taken = 0;
-    if (x->shift && now_ms - x->turned_ms >= TURN_MS) {
+    if (x->shift && now_ms - x->turned_ms >= ROTATE_MS) {
         x->turned_ms = now_ms;
         x->phase++;
     }
@@ -93,7 +93,7 @@ bool ft_crossings_follows(struct ft_crossings *x, uint64_t flow, int64_t now_ms)
 
     x->stats.observed++;
     if (now_ms / 1000 > x->second)
-        turn(x, now_ms);
+        rotate(x, now_ms);
     if (((uint32_t)(flow >> 40) + x->phase) & mask) {
         x->stats.left_out++;
         return false;
@@ -139,8 +139,8 @@ static uint64_t *full_for(struct ft_crossings *x, const struct ft_crossing_node 
 }
 
 /* Index of a port, FT_CROSSING_NOBODY without one. Without room, what counts that. */
-static uint64_t *place_of(struct ft_crossings *x, struct ft_crossing_node *node, uint32_t ifindex,
-                          int64_t ms, uint32_t *out)
+static uint64_t *slot_of(struct ft_crossings *x, struct ft_crossing_node *node, uint32_t ifindex,
+                         int64_t ms, uint32_t *out)
 {
     struct ft_crossing_port key = {.agent = node->agent, .ifindex = ifindex};
     struct ft_crossing_entry *p;
@@ -422,9 +422,9 @@ bool ft_crossings_observe(struct ft_crossings *x, const struct ft_crossing *c)
         return false;
     }
     node = node_of(x, c);
-    full = node ? place_of(x, node, c->in, c->last_ms, &in) : &x->stats.ports_full;
+    full = node ? slot_of(x, node, c->in, c->last_ms, &in) : &x->stats.ports_full;
     if (!full)
-        full = place_of(x, node, c->out, c->last_ms, &out);
+        full = slot_of(x, node, c->out, c->last_ms, &out);
     if (full) {
         ++*full;
         if (node && !node->ports)

@@ -53,7 +53,7 @@ void ft_evidence_count(struct ft_evidence *ev, bool turned)
     else
         ev->stays++;
     /* Of late counts more. */
-    if (ev->returns + ev->stays >= FT_TURNS_OF_LATE) {
+    if (ev->returns + ev->stays >= FT_RETURNS_OF_LATE) {
         ev->returns /= 2;
         ev->stays /= 2;
     }

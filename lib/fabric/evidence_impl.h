@@ -24,7 +24,7 @@ static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct
 bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i);
 
 /* returns and stays are halved when there are so many of both. */
-#define FT_TURNS_OF_LATE 64
+#define FT_RETURNS_OF_LATE 64
 
 /* Counts a sample that came back to a hop that the flow had left, or did not. */
 void ft_evidence_count(struct ft_evidence *ev, bool turned);

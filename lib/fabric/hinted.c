@@ -133,8 +133,12 @@ bool ft_hinted_path(const struct ft_hinted_from *from, const struct ft_hint *hin
         const struct ft_hint *hint =
             out->switches[h] == FT_NONE ? NULL : hint_of(&trial, out->switches[h]);
 
-        if (hint && !is_certain(from, h) && hint->by > weakest)
+        if (!hint || is_certain(from, h))
+            continue;
+        if (hint->by > weakest)
             weakest = hint->by;
+        if (hint->by == FT_BY_PREDICTION && (out->accuracy == 0 || hint->accuracy < out->accuracy))
+            out->accuracy = hint->accuracy;
     }
     for (uint32_t h = 0; h < path.hop_count; h++) {
         const struct ft_hint *hint =

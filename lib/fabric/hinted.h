@@ -25,7 +25,8 @@ enum ft_hop_by {
 struct ft_hint {
     uint32_t switch_id;
     uint32_t out;
-    uint8_t by; /* enum ft_hop_by */
+    uint8_t by;     /* enum ft_hop_by */
+    float accuracy; /* of a prediction: how often it is right; of others 0 */
 };
 
 /* What samples show of a path: as in struct ft_judgement. Without hops: nothing. */
@@ -40,6 +41,7 @@ struct ft_hinted {
     struct ft_path path; /* ends on which all paths that are left agree; others are FT_NONE */
     uint32_t switches[FT_PATH_HOPS_MAX]; /* FT_NONE: they differ */
     uint8_t by[FT_PATH_HOPS_MAX];        /* enum ft_hop_by, of hops whose `out` is known */
+    float accuracy;                      /* least of the predictions that decided a hop; 0: none */
     /* The first switch that is known, with the port by which the flow comes in, and has a choice:
      * its stage; FT_NONE where there is none. */
     uint32_t ask;

@@ -61,7 +61,7 @@ static bool may_have_turned(const struct ft_numbers *n, const struct ft_numbered
 /* Where they begin, after low; below 0 where that is before it. What begins after all others lies
  * ahead of them. Of what began in their time, at another port or switch, the numbers are near those
  * that began with it. */
-static int64_t place(const struct ft_numbers *n, const struct ft_numbered *more, bool *ahead)
+static int64_t position_of(const struct ft_numbers *n, const struct ft_numbered *more, bool *ahead)
 {
     uint32_t from;
 
@@ -77,7 +77,7 @@ static int64_t place(const struct ft_numbers *n, const struct ft_numbered *more,
 static void put_in_row(struct ft_numbers *n, const struct ft_numbered *more)
 {
     bool ahead;
-    int64_t at = place(n, more, &ahead), end = at + more->span;
+    int64_t at = position_of(n, more, &ahead), end = at + more->span;
 
     int64_t before = at < 0 ? -at : 0;
 

@@ -25,7 +25,7 @@ static uint32_t switch_of_port(const struct ft_topology *t, uint32_t port)
 }
 
 /* Distance from a switch to the nearest one that the NIC hangs on; FT_UNREACHABLE. */
-static uint8_t way_to_nic(const struct ft_topology *t, uint32_t from, const struct ft_nic *nic)
+static uint8_t length_to_nic(const struct ft_topology *t, uint32_t from, const struct ft_nic *nic)
 {
     uint8_t best = FT_UNREACHABLE;
 
@@ -168,7 +168,7 @@ uint64_t ft_paths_walk_via(const struct ft_topology *t, uint32_t src_nic, uint32
         return 0;
     for (uint32_t i = 0; i < src->attach_count; i++) {
         uint32_t from = switch_of_port(t, src->attach[i]);
-        uint8_t length = way_to_nic(t, from, w.dst);
+        uint8_t length = length_to_nic(t, from, w.dst);
 
         if (length >= FT_PATH_HOPS_MAX)
             continue;
@@ -191,7 +191,7 @@ uint32_t ft_paths_length(const struct ft_topology *t, uint32_t src_nic, uint32_t
     if (src_nic == dst_nic)
         return 0;
     for (uint32_t i = 0; i < src->attach_count; i++) {
-        uint8_t length = way_to_nic(t, switch_of_port(t, src->attach[i]), dst);
+        uint8_t length = length_to_nic(t, switch_of_port(t, src->attach[i]), dst);
 
         if (length < FT_PATH_HOPS_MAX && length + 1u > longest)
             longest = length + 1u;
@@ -205,12 +205,12 @@ static uint32_t stage_between(const struct ft_topology *t, uint32_t from, uint32
                               uint32_t length, uint32_t at)
 {
     uint32_t up = ft_down_distance(t, at, from);
-    uint32_t way = ft_switch_distance(t, at, from);
+    uint32_t route = ft_switch_distance(t, at, from);
 
     if (up + ft_switch_distance(t, at, to) == length)
         return up;
-    if (way + ft_down_distance(t, at, to) == length)
-        return way;
+    if (route + ft_down_distance(t, at, to) == length)
+        return route;
     return FT_NONE;
 }
 
@@ -228,7 +228,7 @@ struct span {
 };
 
 /* Whether an end of a switch leads to one that is at a stage; FT_NONE may lead anywhere. */
-static bool leads_to(const struct ft_topology *t, const struct span *way, uint32_t end,
+static bool leads_to(const struct ft_topology *t, const struct span *route, uint32_t end,
                      uint32_t stage)
 {
     uint32_t port = ft_is_lag(end) ? ft_topology_lag(t, end)->members[0] : end;
@@ -236,20 +236,20 @@ static bool leads_to(const struct ft_topology *t, const struct span *way, uint32
     if (end == FT_NONE)
         return true;
     return t->ports[port].peer != FT_NONE &&
-           stage_between(t, way->from, way->to, way->length,
+           stage_between(t, route->from, route->to, route->length,
                          switch_of_port(t, t->ports[port].peer)) == stage;
 }
 
 /* Whether packets that came and went by these ends were at a stage of a way. */
 static bool fits_stage(const struct ft_topology *t, const struct ft_nic *src,
-                       const struct ft_nic *dst, struct ft_hop ends, const struct span *way,
+                       const struct ft_nic *dst, struct ft_hop ends, const struct span *route,
                        uint32_t stage)
 {
-    bool in_fits = stage ? leads_to(t, way, ends.in, stage - 1)
+    bool in_fits = stage ? leads_to(t, route, ends.in, stage - 1)
                          : ends.in == FT_NONE || is_end_of(t, ends.in, src);
 
-    return in_fits && (stage < way->length ? leads_to(t, way, ends.out, stage + 1)
-                                           : ends.out == FT_NONE || is_end_of(t, ends.out, dst));
+    return in_fits && (stage < route->length ? leads_to(t, route, ends.out, stage + 1)
+                                             : ends.out == FT_NONE || is_end_of(t, ends.out, dst));
 }
 
 /* The stage of a switch on ways from one attachment of the source. fits: ends agree with it. */
@@ -258,21 +258,21 @@ static uint32_t stage_from(const struct ft_topology *t, const struct ft_nic *src
                            bool *fits)
 {
     uint32_t from = switch_of_port(t, src->attach[attach]), first = FT_NONE;
-    uint8_t length = way_to_nic(t, from, dst);
+    uint8_t length = length_to_nic(t, from, dst);
 
     *fits = false;
     if (length >= FT_PATH_HOPS_MAX)
         return FT_NONE;
     for (uint32_t k = 0; k < dst->attach_count; k++) {
-        struct span way = {from, switch_of_port(t, dst->attach[k]), length};
+        struct span route = {from, switch_of_port(t, dst->attach[k]), length};
         uint32_t stage;
 
-        if (ft_switch_distance(t, from, way.to) != length)
+        if (ft_switch_distance(t, from, route.to) != length)
             continue;
-        stage = stage_between(t, from, way.to, length, switch_id);
+        stage = stage_between(t, from, route.to, length, switch_id);
         if (stage == FT_NONE)
             continue;
-        *fits = src->attach_count == 1 || fits_stage(t, src, dst, ends, &way, stage);
+        *fits = src->attach_count == 1 || fits_stage(t, src, dst, ends, &route, stage);
         if (*fits)
             return stage;
         if (first == FT_NONE)

@@ -29,10 +29,10 @@ static double samples_of(const struct ft_sighting *s, enum ft_slots slots)
 
 /* The stage that distinguishes the paths best: most samples among those with alternatives, where no
  * sighting is of an aggregate if there is such a stage. */
-static uint32_t telling_stage(const struct ft_trial *trial, enum ft_slots slots)
+static uint32_t best_stage(const struct ft_trial *trial, enum ft_slots slots)
 {
     double samples[FT_PATH_HOPS_MAX] = {0};
-    uint16_t ways[FT_PATH_HOPS_MAX] = {0};
+    uint16_t sightings[FT_PATH_HOPS_MAX] = {0};
     bool vague[FT_PATH_HOPS_MAX] = {false};
     uint32_t best = FT_NONE;
 
@@ -43,11 +43,12 @@ static uint32_t telling_stage(const struct ft_trial *trial, enum ft_slots slots)
             continue;
         samples[trial->stage[i]] += samples_of(s, slots);
         vague[trial->stage[i]] |= ft_is_lag(s->in) || ft_is_lag(s->out);
-        ways[trial->stage[i]]++;
+        sightings[trial->stage[i]]++;
     }
     for (uint32_t stage = 0; stage < FT_PATH_HOPS_MAX; stage++)
-        if (ways[stage] > 1 && (best == FT_NONE || (vague[best] && !vague[stage]) ||
-                                (vague[best] == vague[stage] && samples[stage] > samples[best])))
+        if (sightings[stage] > 1 &&
+            (best == FT_NONE || (vague[best] && !vague[stage]) ||
+             (vague[best] == vague[stage] && samples[stage] > samples[best])))
             best = stage;
     return best;
 }
@@ -133,7 +134,7 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
     for (uint16_t i = 0; i < trial.count; i++)
         trial.use[i] &= !ft_evidence_is_repeated(trial.list, trial.count, i) &&
                         samples_of(&trial.list[i], slots) > 0;
-    stage = telling_stage(&trial, slots);
+    stage = best_stage(&trial, slots);
     if (stage == FT_NONE)
         return 0;
     if (max > FT_COMPARED_MAX)

@@ -9,10 +9,10 @@
 #define SPRAY_DOUBT 0.01
 /* A flow is sprayed when it came back so often, and once in so many samples at the least. A link
  * that goes down and up again every five seconds stays below both. */
-#define TURNS_SPRAYED 6
-#define TURNS_ONE_IN  3
+#define RETURNS_SPRAYED 6
+#define RETURNS_ONE_IN  3
 /* One that came back so often since it was on a path for certain is steady no more. */
-#define TURNS_FEW 3
+#define RETURNS_FEW 3
 /* Where flows are sprayed: of one never seen elsewhere, of one that was, and of one that was once
  * and had stayed where it was for long. */
 #define CHANCE_STEADY  1e-4
@@ -21,24 +21,24 @@
 /* So long after a sprayed flow was seen, others may be. */
 #define SPRAYED_FOR_MS 600000
 /* More ways than this need no more samples. */
-#define WAYS_MAX 1024
+#define PATHS_MAX 1024
 
-static uint64_t ways_of(const struct ft_trial *trial)
+static uint64_t paths_of(const struct ft_trial *trial)
 {
     return ft_paths_walk(trial->t, trial->by->src_nic, trial->by->dst_nic, NULL, NULL, NULL, 0,
-                         WAYS_MAX);
+                         PATHS_MAX);
 }
 
 /* How many samples must all be of one path before spraying over so many ways would show that only
  * by a chance. */
-static double samples_needed(uint64_t ways, double chance)
+static double samples_needed(uint64_t path_count, double chance)
 {
-    return ways < 2 ? 1 : 1 + ceil(log(1 / chance) / log((double)ways));
+    return path_count < 2 ? 1 : 1 + ceil(log(1 / chance) / log((double)path_count));
 }
 
 bool ft_spraying_is_steady(const struct ft_evidence *ev)
 {
-    return ev->stays > TURNS_ONE_IN * ev->returns;
+    return ev->stays > RETURNS_ONE_IN * ev->returns;
 }
 
 /* How many samples a sighting has since a moment, as they are spread over its stretch. */
@@ -74,8 +74,8 @@ static double samples_since(const struct ft_trial *trial, const struct ft_sighti
 bool ft_spraying_is_ruled_out(const struct ft_trial *trial, const struct ft_evidence *ev,
                               const bool *use)
 {
-    double needed = samples_needed(ways_of(trial), SPRAY_DOUBT);
-    bool came_back = ev->returns >= TURNS_FEW;
+    double needed = samples_needed(paths_of(trial), SPRAY_DOUBT);
+    bool came_back = ev->returns >= RETURNS_FEW;
     int64_t since_ms = came_back ? trial->list[trial->left].last_ms : INT64_MIN;
 
     if (ev->stays >= needed && ft_spraying_is_steady(ev) && !came_back)
@@ -108,7 +108,8 @@ bool ft_spraying_shows(const struct ft_trial *trial, const struct ft_evidence *e
 {
     const struct ft_evidence_policy *policy = &trial->by->policy;
 
-    return ev->returns >= TURNS_SPRAYED && TURNS_ONE_IN * ev->returns >= ev->returns + ev->stays &&
+    return ev->returns >= RETURNS_SPRAYED &&
+           RETURNS_ONE_IN * ev->returns >= ev->returns + ev->stays &&
            contradicted_for_ms(trial) >= policy->hold_down_ms + policy->tolerance_ms;
 }
 
@@ -121,14 +122,14 @@ bool ft_spraying_is_known(const struct ft_trial *trial)
 
 /* What a sample of a sighting says against spraying: the log of how rarely a packet that may take
  * any of the ways would be seen there. */
-static double weight(struct ft_trial *trial, uint16_t i, uint64_t ways)
+static double weight(struct ft_trial *trial, uint16_t i, uint64_t path_count)
 {
     bool alone[FT_SIGHTINGS_MAX] = {false};
     uint64_t n;
 
     alone[i] = true;
-    n = ft_trial_paths(trial, alone, NULL, 0, ways);
-    return n ? log((double)ways / (double)n) : 0;
+    n = ft_trial_paths(trial, alone, NULL, 0, path_count);
+    return n ? log((double)path_count / (double)n) : 0;
 }
 
 bool ft_spraying_may_hide(struct ft_trial *trial, const struct ft_evidence *ev, const bool *use)
@@ -136,22 +137,22 @@ bool ft_spraying_may_hide(struct ft_trial *trial, const struct ft_evidence *ev, 
     bool changed = trial->left != FT_NONE;
     int64_t since_ms = changed ? trial->list[trial->left].last_ms : INT64_MIN;
     double against = 0, chance = CHANCE_STEADY;
-    uint64_t ways;
+    uint64_t path_count;
     bool stayed;
 
     if (!ft_spraying_is_known(trial))
         return false;
-    ways = ways_of(trial);
-    stayed = ev->returns == 0 && ev->stays >= samples_needed(ways, CHANCE_STEADY);
-    if (ways < 2 || (stayed && !changed))
+    path_count = paths_of(trial);
+    stayed = ev->returns == 0 && ev->stays >= samples_needed(path_count, CHANCE_STEADY);
+    if (path_count < 2 || (stayed && !changed))
         return false;
     if (changed)
         chance = stayed ? CHANCE_MOVED : CHANCE_CHANGED;
     for (uint16_t i = 0; i < trial->count; i++)
         if (use[i] && trial->list[i].last_ms > since_ms &&
             !ft_evidence_is_repeated(trial->list, trial->count, i))
-            against +=
-                weight(trial, i, ways) * fmax(1, samples_since(trial, &trial->list[i], since_ms));
+            against += weight(trial, i, path_count) *
+                       fmax(1, samples_since(trial, &trial->list[i], since_ms));
     /* One of the ways it does take. */
-    return against < log((double)ways) - log(chance);
+    return against < log((double)path_count) - log(chance);
 }

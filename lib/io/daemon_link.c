@@ -24,7 +24,7 @@ static void on_state(void *arg, bool up, const char *text)
 
 static void warn_of_plain(const struct ft_sender_config *config, const char *endpoint)
 {
-    if (!config->way && !config->tls.cert && !ft_endpoint_is_local(endpoint))
+    if (!config->transport && !config->tls.cert && !ft_endpoint_is_local(endpoint))
         ft_log(FT_LOG_WARNING,
                "daemon '%s': plain TCP: reports can be read and changed on the network", endpoint);
 }
@@ -40,8 +40,8 @@ int ft_daemon_link_open(struct ft_daemon_link *link, struct ft_loop *loop,
     link->loop = loop;
     link->endpoint = strdup(config->endpoint);
     if (!link->endpoint) {
-        if (config->way)
-            config->way->free(config->way->self);
+        if (config->transport)
+            config->transport->free(config->transport->self);
         return -ENOMEM;
     }
     link->state.subject =

@@ -294,7 +294,8 @@ struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *erro
     int fd;
 
     if (!http || !(http->server = evhttp_new(ft_loop_base(loop))) ||
-        ft_http_room_open(&http->room, loop) || allow_own_names(http, listen) < 0) {
+        ft_http_room_open(&http->room, loop) || !ft_http_slices_open(http) ||
+        allow_own_names(http, listen) < 0) {
         snprintf(error, error_bytes, "no memory");
         ft_http_free(http);
         return NULL;

@@ -88,6 +88,10 @@ struct ft_http_slices {
     size_t bytes; /* that arg holds, about: they count as bytes of an answer */
 };
 
+/* Parts of answers are made one by one, between steps of other work. As long as waits() says that
+ * such work does, answers take half of the time at most. */
+void ft_http_yield(struct ft_http *http, bool (*waits)(void *arg), void *arg);
+
 /* The answer is made in slices; the handler then returns 200, and its body is not sent. The slices
  * are freed in any case, also when the client goes away. -ENOMEM: no room (return 503). */
 int ft_http_answer_slices(const struct ft_http_request *request,
@@ -109,7 +113,8 @@ void ft_http_files(struct ft_http *http, const struct ft_http_file *files, size_
 
 /* Server-sent events (text/event-stream): GET path stays open, and each message goes to everybody
  * who listens. A comment every 15 s shows that the server lives. More than streams_max at once are
- * refused (503); a reader with more than 256 KiB waiting is cut off; both are counted. A new
+ * refused (503); a reader with more than 256 KiB waiting is cut off, which takes hardly more memory
+ * than that; both are counted. A longer message is not sent. A new
  * listener gets the last message of each kept event first. NULL without memory. */
 struct ft_http_channel;
 

@@ -4,6 +4,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/http.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +12,12 @@
 
 #define HEARTBEAT_NS      (15 * INT64_C(1000000000))
 #define WAITING_BYTES_MAX ((size_t)256 << 10)
+/* Of what is added at a time: buffers of this size are filled to their end. */
+#define PIECE_BYTES       ((size_t)1 << 10)
+#define CHUNK_BYTES       16 /* around a message */
 #define KEPT_MAX          4
 #define EVENT_BYTES       24
-#define MESSAGE_BYTES_MAX ((size_t)2 << 20)
+#define MESSAGE_BYTES_MAX (WAITING_BYTES_MAX - CHUNK_BYTES)
 #define WRITE_S           60
 
 struct stream {
@@ -21,6 +25,7 @@ struct stream {
     struct ft_http_channel *channel;
     struct evhttp_request *req;
     bool cut; /* its end is in progress */
+    bool chunked;
 };
 
 struct kept {
@@ -61,25 +66,41 @@ static struct bufferevent *stream_of(const struct stream *s)
     return evhttp_connection_get_bufferevent(evhttp_request_get_connection(s->req));
 }
 
+static void cut(struct stream *s)
+{
+    s->cut = true;
+    s->channel->stats.slow++;
+    ft_http_room_cut(&s->channel->http->room, stream_of(s));
+}
+
+/* A chunk by itself would take a buffer of 1 KiB at least, and up to twice its length: what waits
+ * takes hardly more memory than it has bytes. */
+static bool add_chunk(struct evbuffer *output, const struct ft_writer *text, bool chunked)
+{
+    char head[CHUNK_BYTES];
+    int rc = 0;
+
+    if (chunked)
+        rc = evbuffer_add(output, head, (size_t)snprintf(head, sizeof(head), "%zx\r\n", text->len));
+    for (size_t at = 0; at < text->len && rc == 0; at += PIECE_BYTES) {
+        size_t left = text->len - at;
+
+        rc = evbuffer_add(output, text->bytes + at, left < PIECE_BYTES ? left : PIECE_BYTES);
+    }
+    if (chunked && rc == 0)
+        rc = evbuffer_add(output, "\r\n", 2);
+    return rc == 0;
+}
+
 static void put(struct stream *s, const struct ft_writer *text)
 {
-    struct bufferevent *stream = stream_of(s);
-    struct evbuffer *part;
+    struct evbuffer *output = bufferevent_get_output(stream_of(s));
 
-    if (s->cut)
+    if (s->cut || text->len == 0)
         return;
-    if (evbuffer_get_length(bufferevent_get_output(stream)) + text->len > WAITING_BYTES_MAX &&
-        evbuffer_get_length(bufferevent_get_output(stream)) > 0) {
-        s->cut = true;
-        s->channel->stats.slow++;
-        ft_http_room_cut(&s->channel->http->room, stream);
-        return;
-    }
-    part = evbuffer_new();
-    if (part && evbuffer_add(part, text->bytes, text->len) == 0)
-        evhttp_send_reply_chunk(s->req, part);
-    if (part)
-        evbuffer_free(part);
+    if (evbuffer_get_length(output) + text->len + CHUNK_BYTES > WAITING_BYTES_MAX ||
+        !add_chunk(output, text, s->chunked))
+        cut(s);
 }
 
 static void put_all(struct ft_http_channel *c, const struct ft_writer *text)
@@ -119,6 +140,8 @@ static void open_stream(struct ft_http_channel *c, struct stream *s)
     evhttp_connection_set_closecb(connection, on_close, s);
     ft_http_room_endless(&c->http->room, stream);
     evhttp_send_reply_start(s->req, 200, ft_http_status_text(200));
+    s->chunked =
+        evhttp_find_header(evhttp_request_get_output_headers(s->req), "Transfer-Encoding") != NULL;
     /* It is for us to speak. */
     bufferevent_set_timeouts(stream, NULL, &write_time);
     ft_writer_init(&text, 16);

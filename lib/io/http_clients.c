@@ -146,6 +146,14 @@ void ft_http_room_more(struct ft_http_room *room, struct bufferevent *stream, si
         client->allowed_ns += (int64_t)((double)bytes / ANSWER_BYTES_S * NS_PER_S);
 }
 
+void ft_http_room_wait(struct ft_http_room *room, struct bufferevent *stream, int64_t waited_ns)
+{
+    struct ft_http_client *client = client_of(room, stream);
+
+    if (client && client->allowed_ns < INT64_MAX - waited_ns)
+        client->allowed_ns += waited_ns;
+}
+
 void ft_http_room_endless(struct ft_http_room *room, struct bufferevent *stream)
 {
     struct ft_http_client *client = client_of(room, stream);

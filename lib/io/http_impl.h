@@ -67,6 +67,9 @@ void ft_http_room_answer(struct ft_http_room *room, struct bufferevent *stream, 
 /* So many bytes more of the same answer; it is given time for them. */
 void ft_http_room_more(struct ft_http_room *room, struct bufferevent *stream, size_t bytes);
 
+/* So long it waited for its next part: it is given that time as well. */
+void ft_http_room_wait(struct ft_http_room *room, struct bufferevent *stream, int64_t waited_ns);
+
 /* The answer stays open for good. */
 void ft_http_room_endless(struct ft_http_room *room, struct bufferevent *stream);
 
@@ -99,6 +102,12 @@ struct ft_http {
     const struct ft_http_file *files;
     size_t file_count;
     LIST_HEAD(, ft_http_slicing) slicings; /* answers that are being made */
+    TAILQ_HEAD(, ft_http_slicing) turns;   /* those that could continue */
+    struct ft_watch *turn;
+    struct ft_mono stepped; /* when one went on last */
+    int64_t rest_ns;        /* from then, before the next */
+    bool (*waits)(void *arg);
+    void *waits_arg;
     LIST_HEAD(, ft_http_channel) channels;
 };
 
@@ -152,6 +161,8 @@ void ft_http_problem(struct ft_http *http, struct evhttp_request *req, int statu
 /* Sends an answer that is made while it is sent; the slices are its own from now on. */
 void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char *content_type,
                    const char *tag, const struct ft_http_slices *slices);
+/* False without memory. */
+bool ft_http_slices_open(struct ft_http *http);
 void ft_http_slices_free(struct ft_http *http);
 
 /* Sends a complete answer, a long one in slices; takes the writer's bytes. tag NULL or "": from the

@@ -19,17 +19,22 @@
 /* An answer on its way: a part is made when the one before has been taken. */
 struct ft_http_slicing {
     LIST_ENTRY(ft_http_slicing) next;
+    TAILQ_ENTRY(ft_http_slicing) turn;
     struct ft_http *http;
     struct evhttp_request *req;
     struct ft_http_slices slices;
-    struct ft_gzip *gzip; /* NULL: as it is */
-    struct ft_watch *step;
-    bool last; /* all parts are made */
+    struct ft_gzip *gzip;  /* NULL: as it is */
+    struct ft_watch *step; /* when it may continue */
+    bool ready;            /* waits for its next part, */
+    struct ft_mono asked;  /* since then */
+    bool last;             /* all parts are made */
 };
 
 #define AGAIN_NS INT64_C(1000000)
 #define ROOM_NS  INT64_C(50000000)
 #define PART_MAX ((size_t)2 << 20) /* no step writes more */
+/* While others wait, as long as a step took is theirs before the next, so many times. */
+#define OTHERS 1
 
 /* What the next part needs. */
 static size_t part_room(const struct ft_http_room *room)
@@ -59,6 +64,8 @@ int ft_http_answer_slices(const struct ft_http_request *request,
 static void slicing_free(struct ft_http_slicing *s)
 {
     LIST_REMOVE(s, next);
+    if (s->ready)
+        TAILQ_REMOVE(&s->http->turns, s, turn);
     s->http->room.held -= s->slices.bytes;
     ft_watch_free(s->step);
     ft_gzip_free(s->gzip);
@@ -101,13 +108,32 @@ static bool is_taken(const struct ft_http_slicing *s)
     return evbuffer_get_length(bufferevent_get_output(stream_of(s))) == 0;
 }
 
+static void await_turn(struct ft_http_slicing *s)
+{
+    struct ft_http *http = s->http;
+    int64_t rested_ns = ft_mono_since_ns(ft_mono_now(), http->stepped);
+
+    if (s->ready)
+        return;
+    s->ready = true;
+    s->asked = ft_mono_now();
+    TAILQ_INSERT_TAIL(&http->turns, s, turn);
+    if (!ft_watch_once_armed(http->turn))
+        ft_watch_once_arm(http->turn, rested_ns < http->rest_ns ? http->rest_ns - rested_ns : 0);
+}
+
+static void on_step(void *arg)
+{
+    await_turn(arg);
+}
+
 static void on_taken(struct evhttp_connection *connection, void *arg)
 {
     struct ft_http_slicing *s = arg;
 
     (void)connection;
     if (is_taken(s))
-        ft_watch_once_arm(s->step, 0);
+        await_turn(s);
 }
 
 /* Sends a part: 1 when one went out, which calls back once it is taken; 0: nothing to send. */
@@ -130,9 +156,8 @@ static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bo
     return rc;
 }
 
-static void step(void *arg)
+static void step(struct ft_http_slicing *s)
 {
-    struct ft_http_slicing *s = arg;
     size_t left = ft_http_room_left(&s->http->room);
     struct ft_writer part;
     int more, rc;
@@ -161,8 +186,49 @@ static void step(void *arg)
         s->http->room.stats.answers_refused++;
         ft_http_room_cut(&s->http->room, stream_of(s));
     } else if (rc == 0) {
-        ft_watch_once_arm(s->step, 0);
+        await_turn(s);
     }
+}
+
+/* One step of one answer at a time, whoever asks for how many: what comes in is never
+ * behind all of them. */
+static void on_turn(void *arg)
+{
+    struct ft_http *http = arg;
+    struct ft_http_slicing *s = TAILQ_FIRST(&http->turns);
+    struct ft_mono start = ft_mono_now();
+    int64_t took_ns;
+
+    if (!s)
+        return;
+    /* The loop's timers are coarse, and count from where its step began. */
+    if (ft_mono_since_ns(start, http->stepped) < http->rest_ns) {
+        ft_watch_once_arm(http->turn, http->rest_ns - ft_mono_since_ns(start, http->stepped));
+        return;
+    }
+    TAILQ_REMOVE(&http->turns, s, turn);
+    s->ready = false;
+    /* The time that it waits for us is not its own. */
+    ft_http_room_wait(&http->room, stream_of(s), ft_mono_since_ns(start, s->asked));
+    step(s);
+    http->stepped = ft_mono_now();
+    took_ns = ft_mono_since_ns(http->stepped, start);
+    http->rest_ns = http->waits && http->waits(http->waits_arg) ? OTHERS * took_ns : 0;
+    if (!TAILQ_EMPTY(&http->turns))
+        ft_watch_once_arm(http->turn, http->rest_ns);
+}
+
+bool ft_http_slices_open(struct ft_http *http)
+{
+    TAILQ_INIT(&http->turns);
+    http->turn = ft_watch_once(http->room.loop, on_turn, http);
+    return http->turn != NULL;
+}
+
+void ft_http_yield(struct ft_http *http, bool (*waits)(void *arg), void *arg)
+{
+    http->waits = waits;
+    http->waits_arg = arg;
 }
 
 static struct ft_http_slicing *slicing_new(struct ft_http *http, struct evhttp_request *req,
@@ -172,7 +238,7 @@ static struct ft_http_slicing *slicing_new(struct ft_http *http, struct evhttp_r
 
     if (!s)
         return NULL;
-    s->step = ft_watch_once(http->room.loop, step, s);
+    s->step = ft_watch_once(http->room.loop, on_step, s);
     if (!s->step) {
         free(s);
         return NULL;
@@ -213,7 +279,7 @@ void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char 
     evhttp_connection_set_closecb(connection, on_close, s);
     ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
     evhttp_send_reply_start(req, 200, ft_http_status_text(200));
-    ft_watch_once_arm(s->step, 0);
+    await_turn(s);
 }
 
 /* A kept body that is packed in slices. */
@@ -295,4 +361,6 @@ void ft_http_slices_free(struct ft_http *http)
         evhttp_connection_set_closecb(evhttp_request_get_connection(s->req), NULL, NULL);
         slicing_free(s);
     }
+    ft_watch_free(http->turn);
+    http->turn = NULL;
 }

@@ -53,7 +53,7 @@ struct ft_kafka {
     bool ending;
 };
 
-static void tell(struct ft_kafka *k, const char *key, const char *text)
+static void report(struct ft_kafka *k, const char *key, const char *text)
 {
     k->stats.errors++;
     if (k->on_error)
@@ -127,6 +127,7 @@ static int pass_on(struct ft_kafka *k, struct message *m)
         return rc;
     k->stats.too_large += rc == -EMSGSIZE;
     k->stats.refused += rc == -EINVAL;
+    k->stats.no_topic += rc == -ENOENT;
     drop(k, m);
     return rc;
 }
@@ -189,7 +190,7 @@ static void drain(struct ft_kafka *k)
             return;
         m = add(k, bytes, len, number, 0);
         if (!m) {
-            tell(k, NULL, "no memory: a message of the spool waits for the next start");
+            report(k, NULL, "no memory: a message of the spool waits for the next start");
             return;
         }
         if (pass_on(k, m) == -EAGAIN)
@@ -234,7 +235,7 @@ static void take_report(void *arg, void *message, enum ft_kafka_fate fate)
 
 static void take_error(void *arg, const char *key, const char *text)
 {
-    tell(arg, key, text);
+    report(arg, key, text);
 }
 
 static void take_stats(void *arg, const char *json, size_t len)
@@ -335,7 +336,7 @@ struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config
 }
 
 /* What stays, and where, is said once. */
-static void tell_rest(struct ft_kafka *k)
+static void report_rest(struct ft_kafka *k)
 {
     struct ft_spool_stats s;
     uint64_t lost = 0;
@@ -350,7 +351,7 @@ static void tell_rest(struct ft_kafka *k)
                  " did not fit and are lost",
                  s.kept, k->spool_folder, lost);
     if (s.kept > 0 || lost > 0)
-        tell(k, "kafka.spool", line);
+        report(k, "kafka.spool", line);
 }
 
 void ft_kafka_free(struct ft_kafka *k)
@@ -362,7 +363,7 @@ void ft_kafka_free(struct ft_kafka *k)
     if (k->spool && k->client) {
         spool_pending(k);
         release(k);
-        tell_rest(k);
+        report_rest(k);
     }
     ft_kafka_client_free(k->client);
     while (k->first)

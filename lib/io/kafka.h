@@ -94,8 +94,8 @@ void ft_kafka_free(struct ft_kafka *kafka);
 
 /* Copies the message. 0: it will be delivered, or counted as dropped later; else it is counted:
  * -EAGAIN when the queue is full, -ENOSPC or the disk's -errno when the spool is, -EINVAL for a
- * topic that cannot be, -EMSGSIZE for a message over librdkafka's message.max.bytes. A topic may
- * be new where the broker makes topics by itself. */
+ * topic that cannot be, -ENOENT for one that is known to be missing, -EMSGSIZE for a message over
+ * librdkafka's message.max.bytes. A topic may be new where the broker makes topics by itself. */
 int ft_kafka_send(struct ft_kafka *kafka, const struct ft_kafka_outgoing *message);
 
 /* Blocks at most timeout_ns for every message's report; -ETIMEDOUT when some are still pending, or

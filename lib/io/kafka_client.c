@@ -248,7 +248,7 @@ static void handle_wake(void *arg)
     if (c->client)
         while (rd_kafka_poll(c->client, 0) > 0)
             ;
-    c->hooks.turn(c->hooks.arg);
+    c->hooks.drained(c->hooks.arg);
 }
 
 int ft_kafka_check(const struct ft_kafka_config *config, char *error, size_t error_bytes)
@@ -375,7 +375,11 @@ int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoi
         return -EMSGSIZE;
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-        return -EINVAL;
+        /* It is known by now that there is none. */
+        snprintf(line, sizeof(line), "topic '%s', partition %d: a message was lost: %s", m->topic,
+                 (int)m->partition, rd_kafka_err2str(err));
+        report_error(c, err, line);
+        return -ENOENT;
     default:
         /* The queue is full, or the client is about to be renewed. */
         return -EAGAIN;

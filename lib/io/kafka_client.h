@@ -26,7 +26,7 @@ struct ft_kafka_hooks {
     void (*report)(void *arg, void *message, enum ft_kafka_fate fate);
     void (*error)(void *arg, const char *key, const char *text);
     void (*stats)(void *arg, const char *json, size_t len);
-    void (*turn)(void *arg); /* all reports that were there are given */
+    void (*drained)(void *arg); /* all reports that were there are given */
     void *arg;
 };
 
@@ -40,7 +40,7 @@ struct ft_kafka_client *ft_kafka_client_new(struct ft_loop *loop,
 void ft_kafka_client_free(struct ft_kafka_client *client);
 
 /* The message's value stays the caller's, and in place until its report. -EAGAIN: full, or failed
- * for good; -EMSGSIZE, -EINVAL. */
+ * for good; -ENOENT: no such topic or partition; -EMSGSIZE, -EINVAL. */
 int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_outgoing *message,
                          void *report);
 

@@ -31,6 +31,7 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer)
 
 #include "lib/base/secret.h"
 #include "lib/io/kafka_errors.h"
+#include "lib/io/kafka_group.h"
 
 #define TURN_NS      INT64_C(10000000)   /* then the loop looks at its other descriptors */
 #define TICK_NS      INT64_C(1000000000) /* whatever librdkafka does not wake us for is read then */
@@ -45,6 +46,7 @@ struct ft_kafka_consumer {
     int wake;                               /* eventfd that librdkafka's threads write to */
     struct ft_watch *watch, *more, *tick, *again;
     int64_t again_ns;
+    struct ft_kafka_group *group; /* NULL: it shares no topic */
 };
 
 static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *error,
@@ -88,7 +90,10 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
         "queued.max.messages.kbytes=16384", "fetch.message.max.bytes=1048576",
         "fetch.max.bytes=4194304", "queued.min.messages=1000", "fetch.wait.max.ms=100",
         /* A topic may be made after us. */
-        "topic.metadata.refresh.interval.ms=5000"};
+        "topic.metadata.refresh.interval.ms=5000",
+        /* Of a group: a member that is gone has others read its partitions within a window. */
+        "partition.assignment.strategy=cooperative-sticky", "session.timeout.ms=6000",
+        "heartbeat.interval.ms=1000"};
 
     for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
         if (set_property(conf, fixed[i], error, error_bytes) < 0)
@@ -191,6 +196,8 @@ static void poll_messages(void *arg)
     struct ft_mono start = ft_mono_now();
     rd_kafka_message_t *m;
 
+    if (c->group)
+        complain_of(c, ft_kafka_group_turn(c->group));
     while ((m = rd_kafka_consumer_poll(c->client, 0))) {
         take(c, m);
         rd_kafka_message_destroy(m);
@@ -211,6 +218,15 @@ static void handle_wake(void *arg)
     poll_messages(c);
 }
 
+static void take_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err,
+                           rd_kafka_topic_partition_list_t *parts, void *opaque)
+{
+    struct ft_kafka_consumer *c = opaque;
+
+    (void)client;
+    complain_of(c, ft_kafka_group_rebalance(c->group, err, parts));
+}
+
 static int open_client(struct ft_kafka_consumer *c, const struct ft_kafka_consumer_config *config,
                        char *error, size_t error_bytes)
 {
@@ -220,6 +236,8 @@ static int open_client(struct ft_kafka_consumer *c, const struct ft_kafka_consum
     rd_kafka_conf_set_log_cb(conf, NULL);
     rd_kafka_conf_set_opaque(conf, c);
     rd_kafka_conf_set_error_cb(conf, take_error);
+    if (config->subscribe)
+        rd_kafka_conf_set_rebalance_cb(conf, take_rebalance);
     if (configure(conf, config, error, error_bytes) < 0) {
         rd_kafka_conf_destroy(conf);
         return -EINVAL;
@@ -237,19 +255,31 @@ static int assign(struct ft_kafka_consumer *c, const struct ft_kafka_consumer_co
 {
     static const uint64_t one = 1;
     rd_kafka_queue_t *queue;
-    rd_kafka_resp_err_t err;
+    int err;
 
     for (size_t i = 0; i < config->part_count; i++)
         rd_kafka_topic_partition_list_add(c->parts, config->parts[i].topic,
                                           config->parts[i].partition)
-            ->offset = config->parts[i].whole ? RD_KAFKA_OFFSET_BEGINNING : RD_KAFKA_OFFSET_STORED;
+            ->offset =
+            config->parts[i].from_start ? RD_KAFKA_OFFSET_BEGINNING : RD_KAFKA_OFFSET_STORED;
     rd_kafka_poll_set_consumer(c->client);
     queue = rd_kafka_queue_get_consumer(c->client);
     rd_kafka_queue_io_event_enable(queue, c->wake, &one, sizeof(one));
     rd_kafka_queue_destroy(queue);
     /* It wakes us when the queue is no longer empty, and there may be an error in it already. */
     eventfd_write(c->wake, one);
-    err = rd_kafka_assign(c->client, c->parts);
+    if (config->subscribe) {
+        const struct ft_kafka_group_config group = {.client = c->client,
+                                                    .wake = c->wake,
+                                                    .back_ns = config->back_ns,
+                                                    .on_owned = config->on_owned,
+                                                    .on_lost = config->on_lost,
+                                                    .arg = config->arg};
+
+        c->group = ft_kafka_group_new(&group, config->subscribe, &err);
+    } else {
+        err = rd_kafka_assign(c->client, c->parts);
+    }
     if (err)
         snprintf(error, error_bytes, "kafka: %s", rd_kafka_err2str(err));
     return err ? -EIO : 0;
@@ -298,9 +328,11 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *c)
     ft_watch_free(c->more);
     ft_watch_free(c->watch);
     if (c->client) {
+        ft_kafka_group_leave(c->group);
         rd_kafka_consumer_close(c->client);
         rd_kafka_destroy(c->client);
     }
+    ft_kafka_group_free(c->group);
     rd_kafka_topic_partition_list_destroy(c->parts);
     if (c->wake >= 0)
         close(c->wake);

@@ -5,8 +5,9 @@
  * Reads partitions of topics for good (librdkafka), woken through a descriptor so that its threads
  * never touch our state. What cannot be read now (no broker, no such partition) is said and tried
  * again. Committed messages only. Where a partition continues after a restart is kept by the
- * brokers, under the group's name, some seconds old; its members are not known to each other.
- * Owner: the caller. Thread: the loop's.
+ * brokers, under the group's name, some seconds old. Its members are not known to each other,
+ * unless they share a topic's partitions by Kafka's group protocol (kafka_group.h). Owner: the
+ * caller. Thread: the loop's.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,10 +22,17 @@
 
 struct ft_kafka_consumer;
 
+/* A partition that the group gave to us. */
+struct ft_kafka_owned {
+    int32_t partition;
+    int64_t from;  /* the offset where it begins; negative: not known */
+    int64_t until; /* messages before this offset were there already; -1: not known */
+};
+
 struct ft_kafka_part {
     const char *topic;
     int32_t partition;
-    bool whole; /* from its first message at each start, else from where the last one was */
+    bool from_start; /* from its first message at each start, else from where the last one was */
 };
 
 struct ft_kafka_consumer_config {
@@ -33,6 +41,14 @@ struct ft_kafka_consumer_config {
     const char *const *properties; /* as in lib/io/kafka.h */
     const struct ft_kafka_part *parts;
     size_t part_count;
+    /* Instead of parts: a topic whose partitions the members of the group share
+     * (cooperative-sticky); NULL: none. Who gets one reads from this long ago on, or from where it
+     * was read to when that is before it. */
+    const char *subscribe;
+    int64_t back_ns;
+    /* Of the topic: these are ours from now on, and no longer. May be NULL. */
+    void (*on_owned)(void *arg, const struct ft_kafka_owned *list, size_t count);
+    void (*on_lost)(void *arg, const int32_t *partitions, size_t count);
     /* A message, borrowed until the return. Must not free the consumer. */
     void (*on_message)(void *arg, const char *topic, const struct ft_kafka_message *message);
     /* As in lib/io/kafka.h. */

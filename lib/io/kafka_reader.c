@@ -244,7 +244,7 @@ void ft_kafka_reader_free(struct ft_kafka_reader *reader)
     free(reader);
 }
 
-static int place_of(const struct ft_kafka_reader *reader, int32_t partition)
+static int index_of(const struct ft_kafka_reader *reader, int32_t partition)
 {
     for (int i = 0; i < reader->parts->cnt; i++)
         if (reader->parts->elems[i].partition == partition)
@@ -258,7 +258,7 @@ static int place_of(const struct ft_kafka_reader *reader, int32_t partition)
 static bool take(struct ft_kafka_reader *reader)
 {
     const rd_kafka_message_t *m = reader->last;
-    int i = place_of(reader, m->partition);
+    int i = index_of(reader, m->partition);
     bool in_range;
 
     if (i < 0)

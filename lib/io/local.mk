@@ -36,6 +36,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/kafka_entry.c lib/io/kafka_entry.h \
 	lib/io/kafka_errors.c lib/io/kafka_errors.h \
 	lib/io/kafka_consumer.c lib/io/kafka_consumer.h \
+	lib/io/kafka_group.c lib/io/kafka_group.h \
 	lib/io/kafka_properties.c lib/io/kafka_properties.h \
 	lib/io/kafka_reader.c lib/io/kafka_reader.h \
 	lib/io/kafka_stats.c lib/io/kafka_stats.h

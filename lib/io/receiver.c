@@ -98,7 +98,7 @@ static void refuse(struct ft_connection *c, const char *reason)
 }
 
 /* Ends a connection that stands, whatever of it waits. */
-static void turn_out(struct ft_connection *c, const char *reason)
+static void evict(struct ft_connection *c, const char *reason)
 {
     struct ft_receiver *receiver = c->receiver;
 
@@ -302,6 +302,11 @@ static void handle_input(struct bufferevent *bev, void *arg)
     ft_loop_step(receiver->loop, "records", start);
 }
 
+bool ft_receiver_waits(const struct ft_receiver *receiver)
+{
+    return receiver->applying || !TAILQ_EMPTY(&receiver->returns);
+}
+
 /* One step of the loop is one round. */
 static void take_turn(void *arg)
 {
@@ -365,7 +370,7 @@ static void handle_deadline(void *arg)
     close_connection(c, c->source ? "it stalled within a frame" : "it did not identify itself");
 }
 
-static void turn_away(struct ft_receiver *receiver, int fd)
+static void reject(struct ft_receiver *receiver, int fd)
 {
     struct ft_frame frame = {.type = FT_FRAME_REFUSE, .reason = "too many connections"};
     struct ft_writer w;
@@ -390,13 +395,13 @@ static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
     (void)len;
     receiver->stats.connections++;
     if (receiver->stats.connected >= receiver->config.connections_max) {
-        turn_away(receiver, fd);
+        reject(receiver, fd);
         return;
     }
     c = calloc(1, sizeof(*c));
     if (!c || !(c->deadline = ft_watch_once(receiver->loop, handle_deadline, c))) {
         free(c);
-        turn_away(receiver, fd);
+        reject(receiver, fd);
         return;
     }
     c->receiver = receiver;
@@ -573,7 +578,7 @@ int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files 
     for (c = TAILQ_FIRST(&receiver->connections); c; c = next) {
         next = TAILQ_NEXT(c, next);
         if (!c->closing && !ft_tls_still_accepts(receiver->tls, c->bev, reason, sizeof(reason)))
-            turn_out(c, reason);
+            evict(c, reason);
     }
     return 0;
 }

@@ -428,10 +428,11 @@ static void take_config(struct ft_sender *sender, const struct ft_sender_config 
 }
 
 /* Takes the way over. */
-static struct ft_sender *open_way(struct ft_sender *sender, const struct ft_sender_way *way,
-                                  char *error, size_t error_bytes)
+static struct ft_sender *open_transport(struct ft_sender *sender,
+                                        const struct ft_sender_transport *transport, char *error,
+                                        size_t error_bytes)
 {
-    sender->way = *way;
+    sender->transport = *transport;
     sender->flushed = ft_watch_once(sender->loop, handle_flushed, sender);
     if (sender->flushed)
         return sender;
@@ -447,14 +448,14 @@ struct ft_sender *ft_sender_new(struct ft_loop *loop, const struct ft_sender_con
 
     if (!sender) {
         snprintf(error, error_bytes, "no memory");
-        if (config->way)
-            config->way->free(config->way->self);
+        if (config->transport)
+            config->transport->free(config->transport->self);
         return NULL;
     }
     sender->loop = loop;
     TAILQ_INIT(&sender->queue);
-    if (config->way)
-        return open_way(sender, config->way, error, error_bytes);
+    if (config->transport)
+        return open_transport(sender, config->transport, error, error_bytes);
     if (check_config(config, sender, error, error_bytes) < 0) {
         ft_sender_free(sender);
         return NULL;
@@ -498,8 +499,8 @@ void ft_sender_free(struct ft_sender *sender)
         TAILQ_REMOVE(&sender->queue, payload, next);
         free(payload);
     }
-    if (sender->way.send)
-        sender->way.free(sender->way.self);
+    if (sender->transport.send)
+        sender->transport.free(sender->transport.self);
     ft_tls_free(sender->tls);
     ft_candidates_free(&sender->candidates);
     free(sender->source_id);
@@ -511,8 +512,8 @@ int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, ui
 {
     int ret;
 
-    if (sender->way.send)
-        return sender->way.send(sender->way.self, payload, len, records);
+    if (sender->transport.send)
+        return sender->transport.send(sender->transport.self, payload, len, records);
     ret = ft_sender_queue(sender, payload, len, records);
     sender->stats.payloads++;
     sender->stats.records += records;
@@ -529,8 +530,8 @@ int ft_sender_send(struct ft_sender *sender, const void *payload, size_t len, ui
 
 void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *stats)
 {
-    if (sender->way.send)
-        sender->way.stats(sender->way.self, stats);
+    if (sender->transport.send)
+        sender->transport.stats(sender->transport.self, stats);
     else
         *stats = sender->stats;
 }
@@ -552,7 +553,7 @@ void ft_sender_flush(struct ft_sender *sender, int64_t timeout_ns, void (*done)(
 {
     sender->on_flushed = done;
     sender->flushed_arg = arg;
-    if (sender->way.send)
-        sender->way.flush(sender->way.self, timeout_ns);
+    if (sender->transport.send)
+        sender->transport.flush(sender->transport.self, timeout_ns);
     ft_watch_once_arm(sender->flushed, TAILQ_EMPTY(&sender->queue) ? 0 : timeout_ns);
 }

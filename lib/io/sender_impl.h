@@ -30,8 +30,8 @@ TAILQ_HEAD(ft_payloads, ft_payload);
 
 struct ft_sender {
     struct ft_loop *loop;
-    struct ft_sender_config config; /* its texts are those below */
-    struct ft_sender_way way;       /* send is NULL: TCP */
+    struct ft_sender_config config;       /* its texts are those below */
+    struct ft_sender_transport transport; /* send is NULL: TCP */
     char *source_id, *program;
     struct ft_candidates candidates;
     size_t welcomed_by; /* the candidate whose WELCOME was the last */

@@ -56,7 +56,7 @@ struct ft_sender;
 /* Another way to the daemon than a connection of its own. free() is called with the sender's, or
  * when none could be made. flush() may take timeout_ns. */
 struct ft_sender_stats;
-struct ft_sender_way {
+struct ft_sender_transport {
     int (*send)(void *self, const void *payload, size_t len, uint32_t records);
     void (*stats)(const void *self, struct ft_sender_stats *stats);
     void (*flush)(void *self, int64_t timeout_ns);
@@ -67,7 +67,7 @@ struct ft_sender_way {
 struct ft_sender_config {
     const char *endpoint; /* "host:port" */
     /* Instead of all that follows and the endpoint; NULL: TCP. Copied. */
-    const struct ft_sender_way *way;
+    const struct ft_sender_transport *transport;
     /* Other receivers, in the order of preference, NULL-terminated; NULL: none. The sender goes to
      * the next where one refuses or is silent, and back to one before when that can be reached
      * again: it then sends nothing more until all that is in flight is acknowledged. */
@@ -183,6 +183,9 @@ void ft_receiver_free(struct ft_receiver *receiver);
 /* Ends a payload that is begun, before the program stops: half of one would come twice. */
 void ft_receiver_finish(struct ft_receiver *receiver);
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats);
+
+/* Whether what has come waits to be taken in. */
+bool ft_receiver_waits(const struct ft_receiver *receiver);
 
 /* Sends a NOTICE of at most FT_TRANSPORT_NOTICE_MAX bytes. -ENOTCONN, or -EAGAIN where the sender
  * has not read what it was sent before: it may come or not, so whoever needs it repeats it. */

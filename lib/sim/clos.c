@@ -78,13 +78,13 @@ static void connect_switches(struct ft_clos *s)
     }
 }
 
-struct place {
+struct position {
     uint32_t pod, plane, id;
 };
 
-static int compare_places(const void *a, const void *b)
+static int compare_positions(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct position *x = a, *y = b;
 
     if (x->pod != y->pod)
         return x->pod < y->pod ? -1 : 1;
@@ -96,18 +96,19 @@ static int compare_places(const void *a, const void *b)
 static int rank_spines(struct ft_clos *s)
 {
     uint32_t switches = ft_topology_switches(s->t), count = 0;
-    struct place *places = calloc((size_t)switches + 1, sizeof(*places));
+    struct position *positions = calloc((size_t)switches + 1, sizeof(*positions));
 
-    if (!places)
+    if (!positions)
         return -ENOMEM;
     for (uint32_t i = 0; i < switches; i++)
         if (tier_is(s, i, FT_TIER_SPINE))
-            places[count++] = (struct place){s->pod[i], s->plane[i], i};
-    qsort(places, count, sizeof(*places), compare_places);
+            positions[count++] = (struct position){s->pod[i], s->plane[i], i};
+    qsort(positions, count, sizeof(*positions), compare_positions);
     for (uint32_t i = 1; i < count; i++)
-        if (places[i].pod == places[i - 1].pod && places[i].plane == places[i - 1].plane)
-            s->rank[places[i].id] = s->rank[places[i - 1].id] + 1;
-    free(places);
+        if (positions[i].pod == positions[i - 1].pod &&
+            positions[i].plane == positions[i - 1].plane)
+            s->rank[positions[i].id] = s->rank[positions[i - 1].id] + 1;
+    free(positions);
     return 0;
 }
 

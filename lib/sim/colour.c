@@ -60,7 +60,7 @@ static void exchange(struct colouring *c, uint32_t right, uint32_t a, uint32_t b
 }
 
 /* Begins at a colour that differs from edge to edge, so that few edges spread over all colours. */
-static void place(struct colouring *c, uint32_t edge)
+static void add_edge(struct colouring *c, uint32_t edge)
 {
     uint32_t left = c->edges[edge].left, right = c->edges[edge].right;
     uint32_t a = NO_EDGE, b = NO_EDGE, at = (left + right) % c->colours;
@@ -100,7 +100,7 @@ int ft_colour_proper(const struct ft_edge *edges, uint32_t count, uint32_t lefts
             memset(c.at[side], 0xff, size[side] * sizeof(*c.at[side]));
     }
     for (uint32_t i = 0; rc == 0 && i < count; i++)
-        place(&c, i);
+        add_edge(&c, i);
     free(c.at[0]);
     free(c.at[1]);
     free(c.path);

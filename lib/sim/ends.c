@@ -93,13 +93,13 @@ static struct ft_hop pick(const struct ft_topology *t, const bool *dead, const s
         uint32_t in = src->attach[(colour + i) % src->attach_count], least = FT_NONE, near = 0;
 
         for (uint32_t k = 0; k < dst->attach_count; k++) {
-            uint32_t way = distance(t, dead, in, dst->attach[k]);
+            uint32_t length = distance(t, dead, in, dst->attach[k]);
 
-            if (way < least) {
-                least = way;
+            if (length < least) {
+                least = length;
                 near = 0;
             }
-            near += way == least && way != FT_NONE;
+            near += length == least && length != FT_NONE;
         }
         if (near == 0)
             continue;

@@ -13,6 +13,6 @@ lib_sim_libftsim_a_SOURCES = \
 	lib/sim/policies.c lib/sim/policies.h \
 	lib/sim/ends.c lib/sim/ends.h \
 	lib/sim/loads.c lib/sim/loads.h \
-	lib/sim/place.c lib/sim/place.h \
+	lib/sim/placement.c lib/sim/placement.h \
 	lib/sim/plan.c lib/sim/plan.h \
 	lib/sim/reassign.c lib/sim/reassign.h

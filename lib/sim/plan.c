@@ -10,7 +10,7 @@
 #include "lib/sim/clos.h"
 #include "lib/sim/ends.h"
 #include "lib/sim/loads.h"
-#include "lib/sim/place.h"
+#include "lib/sim/placement.h"
 
 /* Flows that one search moves about at most. */
 #define LOOKS_MAX    65536
@@ -19,7 +19,7 @@
 #define RELIEF_WORK 200000000u
 /* Looks of all searches together: some seconds. Behind it a flow finds only what is free. */
 #define LOOKS_ALL     2000000u
-#define TURNS         4
+#define ROUNDS        4
 #define PROGRESS_STEP 1024
 
 struct work {
@@ -31,7 +31,7 @@ struct work {
     double *limit;
     uint32_t *flows; /* of a link; of the searches */
     struct ft_bounds bounds;
-    struct ft_placement *place;
+    struct ft_placement *placement;
     bool speeds; /* every link has one */
 };
 
@@ -165,11 +165,11 @@ static void report(const struct work *w, uint32_t done)
 
 static uint32_t looks_left(const struct work *w)
 {
-    return ft_place_looked(w->place) < LOOKS_ALL ? LOOKS_MAX : 1;
+    return ft_placement_looked(w->placement) < LOOKS_ALL ? LOOKS_MAX : 1;
 }
 
 /* Flows without a path: within the bound where a chain of moves is found, else where least is. */
-static int place_rest(struct work *w)
+static int assign_rest(struct work *w)
 {
     struct ft_plan *plan = w->plan;
     uint32_t done = 0;
@@ -180,9 +180,9 @@ static int place_rest(struct work *w)
         report(w, ++done);
         if (plan->paths[flow].hop_count > 0)
             continue;
-        if (plan->equal && ft_place_within(w->place, flow, looks_left(w)))
+        if (plan->equal && ft_placement_within(w->placement, flow, looks_left(w)))
             continue;
-        if (!ft_place_least(w->place, flow))
+        if (!ft_placement_least(w->placement, flow))
             return -EHOSTUNREACH;
     }
     return 0;
@@ -192,7 +192,7 @@ static int place_rest(struct work *w)
  * Returns how many links are left. */
 static uint32_t relieve_links(struct work *w)
 {
-    const double *load = ft_place_load(w->place);
+    const double *load = ft_placement_load(w->placement);
     uint32_t left = 0;
 
     for (uint32_t link = 0; link < ft_topology_ports(w->in->topology); link++) {
@@ -200,9 +200,9 @@ static uint32_t relieve_links(struct work *w)
 
         if (w->bounds.set[link] == FT_NONE || load[link] <= w->limit[link])
             continue;
-        n = ft_place_list(w->place, link, w->flows, w->in->count);
+        n = ft_placement_list(w->placement, link, w->flows, w->in->count);
         for (uint32_t i = 0; i < n && load[link] > w->limit[link]; i++)
-            ft_place_within(w->place, w->flows[i], looks_left(w));
+            ft_placement_within(w->placement, w->flows[i], looks_left(w));
         left += load[link] > w->limit[link];
     }
     return left;
@@ -210,8 +210,8 @@ static uint32_t relieve_links(struct work *w)
 
 static void relieve_equal(struct work *w)
 {
-    for (uint32_t turn = 0; turn < TURNS; turn++) {
-        ft_place_visits(w->place, 1u << 2 * turn);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        ft_placement_visits(w->placement, 1u << 2 * round);
         if (relieve_links(w) == 0)
             return;
     }
@@ -219,7 +219,7 @@ static void relieve_equal(struct work *w)
 
 static uint32_t fullest(const struct work *w, double *share)
 {
-    const double *load = ft_place_load(w->place);
+    const double *load = ft_placement_load(w->placement);
     uint32_t worst = FT_NONE;
 
     *share = 0;
@@ -247,9 +247,9 @@ static void relieve_fullest(struct work *w)
         if (link == FT_NONE || share <= w->plan->share_bound * (1 + 1e-9))
             return;
         limit_share(w, share * (1 - 1e-6));
-        n = ft_place_list(w->place, link, w->flows, w->in->count);
+        n = ft_placement_list(w->placement, link, w->flows, w->in->count);
         for (uint32_t i = 0; i < n && !relieved && work < RELIEF_WORK; i++) {
-            relieved = ft_place_within(w->place, w->flows[i], RELIEF_LOOKS);
+            relieved = ft_placement_within(w->placement, w->flows[i], RELIEF_LOOKS);
             work += RELIEF_LOOKS * 16;
         }
         if (!relieved)
@@ -258,16 +258,16 @@ static void relieve_fullest(struct work *w)
     }
 }
 
-static int place_flows(struct work *w)
+static int assign_flows(struct work *w)
 {
     const struct ft_plan_input *in = w->in;
     int rc;
 
-    w->place = ft_place_new(in->topology, in->dead, in->demands, w->weight, in->count, w->limit,
-                            w->plan->paths);
-    if (!w->place)
+    w->placement = ft_placement_new(in->topology, in->dead, in->demands, w->weight, in->count,
+                                    w->limit, w->plan->paths);
+    if (!w->placement)
         return -ENOMEM;
-    rc = place_rest(w);
+    rc = assign_rest(w);
     if (rc == 0 && w->plan->equal)
         relieve_equal(w);
     else if (rc == 0 && !in->previous)
@@ -279,13 +279,13 @@ static int place_flows(struct work *w)
 static int keep_previous(struct work *w)
 {
     const struct ft_plan_input *in = w->in;
-    struct ft_placement *place = ft_place_new(in->topology, in->dead, in->demands, w->weight,
-                                              in->count, w->limit, w->plan->paths);
+    struct ft_placement *placement = ft_placement_new(
+        in->topology, in->dead, in->demands, w->weight, in->count, w->limit, w->plan->paths);
 
-    if (!place)
+    if (!placement)
         return -ENOMEM;
     for (uint32_t i = 0; i < in->count; i++) {
-        if (in->previous[i].hop_count > 0 && ft_place_valid(place, i, &in->previous[i])) {
+        if (in->previous[i].hop_count > 0 && ft_placement_valid(placement, i, &in->previous[i])) {
             w->plan->paths[i] = in->previous[i];
             w->ends[i].in = in->previous[i].hops[0].in;
             w->ends[i].out = in->previous[i].hops[in->previous[i].hop_count - 1].out;
@@ -293,7 +293,7 @@ static int keep_previous(struct work *w)
             w->plan->lost++;
         }
     }
-    ft_place_free(place);
+    ft_placement_free(placement);
     return 0;
 }
 
@@ -327,7 +327,7 @@ static void measure(struct work *w)
 {
     struct ft_plan *plan = w->plan;
     const struct ft_plan_input *in = w->in;
-    const double *load = ft_place_load(w->place);
+    const double *load = ft_placement_load(w->placement);
 
     for (uint32_t i = 0; i < in->count; i++)
         plan->moved += in->previous && !same_path(&plan->paths[i], &in->previous[i]);
@@ -336,7 +336,7 @@ static void measure(struct work *w)
 
         if (set == FT_NONE)
             continue;
-        flows = ft_place_list(w->place, i, w->flows, in->count);
+        flows = ft_placement_list(w->placement, i, w->flows, in->count);
         plan->flows_most = flows > plan->flows_most ? flows : plan->flows_most;
         plan->crowded += flows > ft_bound_flows(&w->bounds, set);
     }
@@ -380,7 +380,7 @@ static int make(struct work *w)
         limit_equal(w, 0);
     else
         limit_share(w, 1);
-    rc = place_flows(w);
+    rc = assign_flows(w);
     if (rc == 0)
         measure(w);
     return rc;
@@ -401,7 +401,7 @@ int ft_plan_make(const struct ft_plan_input *in, struct ft_plan *plan)
     w.limit = calloc((size_t)ft_links_of(in->topology) + 1, sizeof(*w.limit));
     if (plan->paths && w.order && w.ends && w.weight && w.flows && w.limit)
         rc = make(&w);
-    ft_place_free(w.place);
+    ft_placement_free(w.placement);
     ft_bounds_free(&w.bounds);
     free(w.order);
     free(w.ends);

@@ -312,6 +312,50 @@ static void sum_up(struct search *s, struct ft_reassign *out)
     out->after = fullest(s, &out->worst_after);
 }
 
+/* Of the flows of a set of links; of equal ones as a number of flows. */
+static double bound_of(const struct ft_bounds *b, uint32_t set)
+{
+    double mean = b->links[set] ? b->speed[set] / b->links[set] : 0;
+    bool equal = b->flows[set] * b->most_bps[set] <= b->bps[set] * (1 + LEAST_FALL);
+
+    if (b->flows[set] == 0 || mean <= 0)
+        return 0;
+    return equal ? ft_bound_flows(b, set) * b->most_bps[set] / mean : b->bps[set] / b->speed[set];
+}
+
+/* Where flows can take every link of a set, one of them carries at least that: links of a set that
+ * differ in speed have a bound as if they did not, so those are left out. */
+static int find_bound(const struct search *s, double *bound)
+{
+    const struct ft_topology *t = s->in->topology;
+    struct ft_hop *ends = calloc((size_t)s->in->count + 1, sizeof(*ends));
+    struct ft_bounds b = {0};
+    uint32_t *open = NULL;
+    int rc = ends ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < s->in->count; i++) {
+        const struct ft_path *now = &s->in->now[i];
+
+        ends[i] = (struct ft_hop){now->hops[0].in, now->hops[now->hop_count - 1].out};
+    }
+    if (rc == 0)
+        rc = ft_bounds_init(&b, t, s->in->dead, s->in->demands, ends, s->in->count);
+    open = rc ? NULL : calloc((size_t)b.sets + 1, sizeof(*open));
+    if (!open)
+        rc = -ENOMEM;
+    for (uint32_t l = 0; rc == 0 && l < ft_topology_ports(t); l++)
+        if (b.set[l] != FT_NONE && s->watched[l] && !(s->in->dead && s->in->dead[l]) &&
+            (double)ft_link_speed(t, l) * b.links[b.set[l]] == b.speed[b.set[l]])
+            open[b.set[l]]++;
+    for (uint32_t set = 0; rc == 0 && set < b.sets; set++)
+        if (open[set] == b.links[set] && bound_of(&b, set) > *bound)
+            *bound = bound_of(&b, set);
+    ft_bounds_free(&b);
+    free(open);
+    free(ends);
+    return rc;
+}
+
 int ft_reassign(const struct ft_reassign_input *in, struct ft_reassign *out)
 {
     struct search s = {0};
@@ -331,6 +375,9 @@ int ft_reassign(const struct ft_reassign_input *in, struct ft_reassign *out)
             move(&s, s.moving[i], FT_NONE);
     if (rc == 0) {
         sum_up(&s, out);
+        rc = find_bound(&s, &out->bound);
+    }
+    if (rc == 0) {
         out->choice = s.at;
         s.at = NULL;
     }

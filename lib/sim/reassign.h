@@ -35,6 +35,7 @@ struct ft_reassign {
     uint32_t *choice;     /* by flow: the candidate's number in the list; FT_NONE: it stays */
     double before, after; /* share of the fullest link that candidates can take; before: of those
                              alive */
+    double bound;         /* what `after` is at least, whatever flows take; 0: not known */
     uint32_t worst_before, worst_after; /* that link; FT_NONE */
     uint32_t moved, lost;               /* flows that move; of these those whose path is dead */
     uint32_t stuck;                     /* flows whose path is dead and that stay without one */

@@ -132,7 +132,7 @@ static void free_sender(void *self)
 }
 
 int ft_topic_sender_open(struct ft_loop *loop, const struct ft_topic_sender_config *config,
-                         struct ft_sender_way *way, char *error, size_t error_bytes)
+                         struct ft_sender_transport *transport, char *error, size_t error_bytes)
 {
     struct sender *s = calloc(1, sizeof(*s));
 
@@ -157,7 +157,7 @@ int ft_topic_sender_open(struct ft_loop *loop, const struct ft_topic_sender_conf
         free_sender(s);
         return -EINVAL;
     }
-    *way = (struct ft_sender_way){send_batch, fill_stats, flush, free_sender, s};
+    *transport = (struct ft_sender_transport){send_batch, fill_stats, flush, free_sender, s};
     return 0;
 no_memory:
     snprintf(error, error_bytes, "no memory");

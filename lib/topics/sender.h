@@ -25,6 +25,6 @@ struct ft_topic_sender_config {
 
 /* Fills *way for a struct ft_sender_config. -EINVAL with a reason in error, -ENOMEM likewise. */
 int ft_topic_sender_open(struct ft_loop *loop, const struct ft_topic_sender_config *config,
-                         struct ft_sender_way *way, char *error, size_t error_bytes);
+                         struct ft_sender_transport *transport, char *error, size_t error_bytes);
 
 #endif

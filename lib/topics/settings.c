@@ -16,13 +16,13 @@
 
 static void on_error(void *arg, const char *key, const char *text)
 {
-    char place[FT_RUN_PLACE_BYTES];
+    char location[FT_RUN_LOCATION_BYTES];
     static struct ft_log_limit limit = {.interval_ns = WARN_NS, .burst = WARN_BURST};
     uint64_t held;
 
     if (ft_log_limit_pass(&limit, ft_mono_now(), &held))
         ft_log(FT_LOG_WARNING, "kafka: %s%s (%" PRIu64 " more held back)",
-               ft_run_place(arg, key, place), text, held);
+               ft_run_location(arg, key, location), text, held);
 }
 
 /* The properties are new: the caller frees them. */
@@ -91,7 +91,7 @@ bool ft_topic_settings_equal(const struct ft_topic_settings *a, const struct ft_
 
 int ft_topic_settings_open(const struct ft_topic_settings *settings, const struct ft_run *run,
                            struct ft_loop *loop, const struct ft_sender_config *sender,
-                           struct ft_sender_way *way)
+                           struct ft_sender_transport *transport)
 {
     struct ft_topic_sender_config config;
     char error[ERROR_BYTES], **properties = NULL;
@@ -99,7 +99,7 @@ int ft_topic_settings_open(const struct ft_topic_settings *settings, const struc
 
     config.kafka.arg = (void *)(uintptr_t)run;
     if (rc == 0)
-        rc = ft_topic_sender_open(loop, &config, way, error, sizeof(error));
+        rc = ft_topic_sender_open(loop, &config, transport, error, sizeof(error));
     ft_kafka_properties_free(properties);
     if (rc < 0)
         ft_log(FT_LOG_ERROR, "%s", error);

@@ -69,6 +69,6 @@ bool ft_topic_settings_equal(const struct ft_topic_settings *a, const struct ft_
  * read the setting that it is about: -errno. */
 int ft_topic_settings_open(const struct ft_topic_settings *settings, const struct ft_run *run,
                            struct ft_loop *loop, const struct ft_sender_config *sender,
-                           struct ft_sender_way *way);
+                           struct ft_sender_transport *transport);
 
 #endif

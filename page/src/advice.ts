@@ -11,7 +11,7 @@ const MEANINGS: Record<string, Meaning> = {
     collision: {
         name: 'Collision',
         cause: 'The ECMP hash put several elephants on one link while a sibling carries fewer.',
-        advice: 'If a job waits for it: other source ports or more queue pairs draw anew. If it comes back with every job, look at the group for a fault.',
+        advice: 'If a job waits for it: other source ports or more queue pairs give its flows other links. If it comes back with every job, look at the group for a fault.',
     },
     polarization: {
         name: 'Polarization',
@@ -55,7 +55,7 @@ const MEANINGS: Record<string, Meaning> = {
     },
     noncomm_hang: {
         name: 'Rank hangs',
-        cause: 'A rank does not enter an operation that the others wait in, or its process or GPU stands still.',
+        cause: 'A rank does not enter an operation that the others wait in, or its process or GPU makes no progress.',
         advice: 'Look at its process and host: the network only waits for it.',
     },
     comm_hang: {
@@ -82,6 +82,16 @@ const MEANINGS: Record<string, Meaning> = {
         name: 'Slow rank and transfers',
         cause: 'One rank is slow in its own work and in transfers.',
         advice: 'Look at its host first.',
+    },
+    standstill: {
+        name: 'Standstill',
+        cause: 'A job sends nothing any more, though its queue pairs are there.',
+        advice: 'See its log and processes; the plugin would say which rank the others wait for.',
+    },
+    slowdown: {
+        name: 'Slower job',
+        cause: 'The period of a job has grown, and it sends as much less a second.',
+        advice: 'See events of its hosts and links; the plugin would say which rank it is.',
     },
     miscabling: {
         name: 'Miscabling',

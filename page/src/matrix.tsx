@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The links between two tiers as a matrix on a canvas, once for each direction: legible where a
-// drawing is not. The longer side lies along the wider one of the screen. Down is a cross or a full
-// block in the colour of text, unseen is hatched, idle a dot; ticks at the edge name their switches.
+// drawing is not. The longer side lies along the wider one of the screen. Parts of a layer without a
+// link between them (pods, planes) stand side by side, so that no room goes to links that there are
+// not. Down is a cross or a full block in the colour of text, unseen is hatched, idle a dot; ticks at
+// the edge name their switches.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useDark, useWidth } from './hooks.ts';
-import type { Layer, LinkState, Way } from './model.ts';
+import { partsOf, type Layer, type LinkState, type Way } from './model.ts';
 import { palette, STEPS } from './scale.ts';
 import { clean } from './text.ts';
 import { go, useHref } from './ui.tsx';
@@ -21,11 +23,14 @@ interface Cell {
 }
 
 interface Grid {
+    /** Names; an empty one lies between two parts. */
     across: string[];
+    /** Names, or with several parts numbers: each part has its own there. */
     along: string[];
     /** cells[along][across] */
     cells: (Cell | undefined)[];
-    turned: boolean;
+    /** Where each part begins. */
+    starts: number[];
 }
 
 const RANK: Record<LinkState, number> = { down: 3, used: 2, unseen: 1, idle: 0 };
@@ -37,10 +42,21 @@ function worse(a: Way, b: Way): boolean {
 
 function gridOf(layer: Layer, up: boolean, wide: boolean): Grid {
     const rowsAcross = wide === layer.rows.length >= layer.columns.length;
-    const across = rowsAcross ? layer.rows : layer.columns;
-    const along = rowsAcross ? layer.columns : layer.rows;
-    const x = new Map(across.map((n, i) => [n, i]));
-    const y = new Map(along.map((n, i) => [n, i]));
+    const across: string[] = [];
+    const starts: number[] = [];
+    const x = new Map<string, number>();
+    const y = new Map<string, number>();
+    let along: string[] = [];
+    const parts = partsOf(layer);
+    for (const part of parts) {
+        const names = rowsAcross ? part.columns : part.rows;
+        if (starts.length > 0) across.push('');
+        starts.push(across.length);
+        for (const name of rowsAcross ? part.rows : part.columns) x.set(name, across.push(name) - 1);
+        names.forEach((name, k) => y.set(name, k));
+        if (names.length > along.length) along = names;
+    }
+    if (parts.length > 1) along = along.map((_, k) => String(k + 1));
     const cells: (Cell | undefined)[] = new Array<Cell | undefined>(across.length * along.length);
     for (const cable of layer.cables) {
         const way = up ? cable.up : cable.down;
@@ -52,7 +68,7 @@ function gridOf(layer: Layer, up: boolean, wide: boolean): Grid {
         if (!there) cells[index] = { way, more: 0 };
         else cells[index] = { way: worse(way, there.way) ? way : there.way, more: there.more + 1 };
     }
-    return { across, along, cells, turned: !rowsAcross };
+    return { across, along, cells, starts };
 }
 
 interface Size {
@@ -66,7 +82,7 @@ function sizeOf(grid: Grid, space: number): Size {
     const fits = (space - LABEL_W - 2) / Math.max(1, grid.across.length);
     const w = Math.max(1, fits > 6 ? Math.min(26, Math.floor(fits)) : fits);
     const ideal = grid.across.length > grid.along.length ? Math.floor(260 / Math.max(1, grid.along.length)) : 26;
-    const h = Math.max(4, Math.min(22, ideal, Math.max(w, 8)));
+    const h = Math.max(4, Math.min(22, ideal, Math.max(w, grid.starts.length > 1 ? 12 : 8)));
     return { w, h, width: Math.ceil(LABEL_W + w * grid.across.length) + 2, height: LABEL_H + TICK + h * grid.along.length + 1 };
 }
 
@@ -128,8 +144,12 @@ function drawLabels(c: CanvasRenderingContext2D, grid: Grid, s: Size, look: Look
     c.textAlign = 'left';
     const widest = Math.max(0, ...grid.across.map((n) => c.measureText(clean(n)).width));
     const step = Math.max(1, Math.ceil((widest + 10) / s.w));
+    let free = 0;
     grid.across.forEach((name, i) => {
-        if (i % step === 0 && i * s.w + widest <= grid.across.length * s.w) c.fillText(clean(name), LABEL_W + i * s.w, LABEL_H / 2);
+        const here = grid.starts.length > 1 ? grid.starts.includes(i) && i >= free : i % step === 0;
+        if (!here || i * s.w + widest > grid.across.length * s.w) return;
+        c.fillText(clean(name), LABEL_W + i * s.w, LABEL_H / 2);
+        free = i + step;
     });
 }
 
@@ -191,11 +211,13 @@ function moveCursor(grid: Grid, cursor: number, key: string): number {
     const at = Math.max(0, cursor);
     const i = at % n;
     const k = Math.floor(at / n);
+    // Over what lies between two parts.
+    const beside = (by: number) => (grid.across[i + by] === '' ? i + 2 * by : i + by);
     switch (key) {
     case 'ArrowLeft':
-        return k * n + Math.max(0, i - 1);
+        return k * n + Math.max(0, beside(-1));
     case 'ArrowRight':
-        return k * n + Math.min(n - 1, i + 1);
+        return k * n + Math.min(n - 1, beside(1));
     case 'ArrowUp':
         return Math.max(0, k - 1) * n + i;
     case 'ArrowDown':
@@ -223,7 +245,9 @@ function Direction({ layer, told, up, measure, mark, space }: {
     }, [grid, told, space, measure, dark, cursor]);
     const said = (index: number) => {
         const cell = grid.cells[index];
-        if (!cell) return index < 0 ? '' : clean(`${grid.along[Math.floor(index / grid.across.length)]} and ${grid.across[index % grid.across.length]}: no link`);
+        const across = grid.across[index % grid.across.length];
+        if (!cell && (index < 0 || !across)) return '';
+        if (!cell) return clean(grid.starts.length > 1 ? `${across}: no link` : `${grid.along[Math.floor(index / grid.across.length)]} and ${across}: no link`);
         return `${sentence(cell.way)}${cell.more ? `, the worst of ${cell.more + 1}` : ''}`;
     };
     const choose = (index: number) => {
@@ -243,7 +267,7 @@ function Direction({ layer, told, up, measure, mark, space }: {
     const name = up ? `${layer.low} to ${layer.high}` : `${layer.high} to ${layer.low}`;
     return (
         <figure class="matrix">
-            <figcaption>{name}</figcaption>
+            <figcaption>{name}{grid.starts.length > 1 ? `: ${grid.starts.length} separate parts (pods or planes) side by side; numbers count the switches of each` : ''}</figcaption>
             <div class="matrix-frame" tabIndex={0} role="application" aria-label={`Links from ${name}: arrows go from link to link, Enter opens`}
                 onKeyDown={(e) => {
                     if (e.key === 'Enter') open(cursor);

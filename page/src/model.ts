@@ -160,6 +160,32 @@ function layersOf(switches: Map<string, Switch>, ways: Map<string, Way>): Layer[
         .sort((a, b) => tierRank(a.low) - tierRank(b.low) || tierRank(a.high) - tierRank(b.high));
 }
 
+/** The parts of a layer without a link between them: pods below, planes above, or one of all. */
+export function partsOf(layer: Layer): Pick<Layer, 'rows' | 'columns'>[] {
+    const above = new Map<string, string>();
+    const find = (key: string): string => {
+        let at = key;
+        for (let next = above.get(at); next !== undefined && next !== at; next = above.get(at)) {
+            above.set(at, above.get(next) ?? next);
+            at = next;
+        }
+        return at;
+    };
+    // The same name may stand on both sides where a tier is not known.
+    for (const c of layer.cables) above.set(find(`<${c.low}`), find(`>${c.high}`));
+    const parts = new Map<string, { rows: string[]; columns: string[] }>();
+    const part = (key: string) => {
+        const known = parts.get(find(key));
+        if (known) return known;
+        const fresh = { rows: [], columns: [] };
+        parts.set(find(key), fresh);
+        return fresh;
+    };
+    for (const name of layer.rows) part(`<${name}`).rows.push(name);
+    for (const name of layer.columns) part(`>${name}`).columns.push(name);
+    return [...parts.values()];
+}
+
 function tiersOf(switches: Map<string, Switch>): Fabric['tiers'] {
     const by = new Map<string, string[]>();
     for (const s of switches.values()) {

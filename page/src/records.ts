@@ -19,6 +19,7 @@ export interface Hop {
     in_lag?: string;
     out_lag?: string;
     evidence?: string;
+    accuracy?: number;
 }
 
 export interface Path {
@@ -149,6 +150,8 @@ export interface Evidence {
     found_peer?: string;
     found_peer_port?: string;
     flows?: number;
+    idle_ports?: string[];
+    idle_since_ms?: number;
 }
 
 export interface Event {
@@ -287,6 +290,47 @@ export interface Plan {
     ports_missed?: number;
     ports_refused?: number;
     since_ms?: number;
+}
+
+export interface Rhythm {
+    job?: string;
+    samples?: number;
+    resolution_ms?: number;
+    period_ms?: number;
+    regularity?: number;
+    exchange?: number;
+    longest_pause_ms?: number;
+}
+
+export interface Spread {
+    of?: string;
+    job?: string;
+    src_host?: string;
+    dst_host?: string;
+    switch?: string;
+    group?: string;
+    possible?: number;
+    seen?: number;
+    effective_paths?: number;
+    samples?: number;
+    flows?: number;
+    sprayed_flows?: number;
+    even_p?: number;
+    least?: string;
+    least_p?: number;
+    dead?: string[];
+}
+
+export interface Hash {
+    switch?: string;
+    group?: string;
+    members?: string[];
+    model?: string;
+    accuracy?: number;
+    predicted?: number;
+    observations?: number;
+    inputs?: string[];
+    never_chosen?: string[];
 }
 
 export interface QueuePair {

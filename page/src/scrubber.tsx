@@ -88,7 +88,7 @@ export function Scrubber(): JSX.Element {
         <div class="scrubber" data-nocopy>
             <span class="scrub-from">{bars[0] ? clock(bars[0].start) : ''}</span>
             <div ref={frame} class="scrub-frame" role="slider" tabIndex={0} aria-label="Moment" aria-valuemin={0} aria-valuemax={Math.max(0, bars.length - 1)}
-                aria-valuenow={Math.max(0, chosen)} aria-valuetext={told} aria-disabled={!keeps} title={keeps ? told : 'This daemon keeps no history: only what is now can be looked at.'}
+                aria-valuenow={Math.max(0, chosen)} aria-valuetext={told} aria-disabled={!keeps} title={keeps ? told : 'This daemon keeps no history: only the last window can be shown.'}
                 onMouseDown={(e) => choose(under(e))} onMouseMove={(e) => { if (e.buttons === 1) choose(under(e)); }}
                 onKeyDown={(e) => {
                     if (e.key === 'ArrowLeft') choose(chosen - 1);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Memory } from '../src/history.ts';
-import { byScope, byWorst, fabricOf, isSmall, slowdown, verdictText } from '../src/model.ts';
+import { byScope, byWorst, fabricOf, isSmall, partsOf, slowdown, verdictText, type Cable } from '../src/model.ts';
 import type { Event, Link, Switch, Topology } from '../src/records.ts';
 
 function leafSpine(leaves: number, spines: number): Topology {
@@ -84,6 +84,23 @@ test('three tiers make two layers; a link to nowhere known makes none', () => {
     t.switches?.push({ name: 'odd', ports: [{ name: 'p', peer: 'gone', peer_port: 'q' }] });
     const f = fabricOf(t, [], [], []);
     assert.deepEqual(f.layers.filter((l) => l.low !== 'unknown').map((l) => `${l.low}/${l.high}`), ['leaf/spine', 'spine/superspine']);
+});
+
+test('a layer falls into the parts that no link joins', () => {
+    const cable = (low: string, high: string): Cable => ({ low, high, up: { key: `${low}/${high}`, switch: low, port: high, peer: high, peerPort: low, state: 'used' } });
+    const layer = (pairs: [string, string][]) => ({
+        low: 'leaf', high: 'spine', cables: pairs.map(([a, b]) => cable(a, b)),
+        rows: [...new Set(pairs.map(([a]) => a))], columns: [...new Set(pairs.map(([, b]) => b))],
+    });
+    const pods: [string, string][] = [['l1', 's1'], ['l1', 's2'], ['l2', 's2'], ['l3', 's3'], ['l4', 's4'], ['l4', 's3']];
+    assert.deepEqual(partsOf(layer(pods)), [{ rows: ['l1', 'l2'], columns: ['s1', 's2'] }, { rows: ['l3', 'l4'], columns: ['s3', 's4'] }]);
+    assert.equal(partsOf(layer([...pods, ['l2', 's4']])).length, 1);
+    assert.deepEqual(partsOf(layer([['x', 'y'], ['y', 'x']])), [{ rows: ['x'], columns: ['y'] }, { rows: ['y'], columns: ['x'] }], 'the same names on both sides');
+    // A chain as long as a large fabric, joined from its far end.
+    const chain = Array.from({ length: 20_000 }, (_, i): [string, string] => [`l${20_000 - i}`, `s${20_000 - i}`]);
+    const joined = chain.flatMap(([a, b], i): [string, string][] => [[a, b], [a, chain[i + 1]?.[1] ?? b]]);
+    assert.equal(partsOf(layer(chain)).length, 20_000);
+    assert.equal(partsOf(layer(joined)).length, 1);
 });
 
 test('worst first', () => {

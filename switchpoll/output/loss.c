@@ -58,6 +58,7 @@ static void add_samples(struct ft_account *account, const struct ft_ingest_stats
     ft_account_drop(stage, "header_short", s->header_short);
     ft_account_drop(stage, "header_bad", s->header_bad);
     ft_account_drop(stage, "table_full", s->table_full);
+    ft_account_drop(stage, "thinned", s->thinned);
     ft_account_drop(stage, "no_port_counters", s->no_port_counters);
     stage = add_stage(account, "counters", "records", s->ports.received, s->ports.emitted,
                       s->ports.pending);

@@ -129,8 +129,8 @@ static struct ft_exporter *exporter_of(struct ft_sflow_exporters *x,
         struct ft_ip agent;
         uint32_t sub_agent;
     } key = {head->agent, head->sub_agent};
-    uint8_t place = (uint8_t)(key.agent.b[15] + key.agent.b[14] * 7 + key.sub_agent * 61);
-    struct ft_exporter **recent = &x->recent_exporters[place % RECENT_EXPORTERS];
+    uint8_t slot = (uint8_t)(key.agent.b[15] + key.agent.b[14] * 7 + key.sub_agent * 61);
+    struct ft_exporter **recent = &x->recent_exporters[slot % RECENT_EXPORTERS];
     struct ft_exporter *e = *recent;
 
     *fresh = false;

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/grow.h"
 #include "lib/base/table.h"
@@ -15,7 +16,9 @@
 #define FRAME_MAX (1u << 20)
 #define BYTES_MAX (UINT64_C(1) << 52) /* of a sum, which JSON's readers still have exactly */
 
-#define ECN_CE          3
+#define ECN_CE 3
+/* So many times the samples of the usual flow: a quarter of all have as many at most. */
+#define MANY            4
 #define BATCH           16 /* look-ups whose waits overlap */
 #define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
 
@@ -111,6 +114,8 @@ struct ft_fold {
     uint64_t pending;
     uint64_t refused;
     uint64_t implausible;
+    uint64_t thinned, thinned_sums;
+    uint32_t part;           /* 0, 1: all are sent */
     struct ft_tuple *outers; /* by the indexes of their sums: few have a tunnel */
     size_t outers_size;
     uint32_t batched;
@@ -344,8 +349,8 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
                  const struct ft_sflow_flow *flow, struct ft_wall when)
 {
     const struct ft_packet *packet = &flow->packet;
-    uint32_t place = fold->batched;
-    struct incoming *in = &fold->batch[place];
+    uint32_t slot = fold->batched;
+    struct incoming *in = &fold->batch[slot];
 
     make_key(&in->key, agent, sub_agent, flow);
     in->hash = ft_table_hash(fold->sums, &in->key);
@@ -361,15 +366,15 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
     in->syndrome = packet->syndrome;
     in->has = flow->extended.has & (FT_SFLOW_HAS_QUEUE_DEPTH | FT_SFLOW_HAS_TRANSIT);
     if (in->has) {
-        fold->extras[place].queue_bytes = flow->extended.queue_bytes;
-        fold->extras[place].transit_ns = flow->extended.transit_ns;
+        fold->extras[slot].queue_bytes = flow->extended.queue_bytes;
+        fold->extras[slot].transit_ns = flow->extended.transit_ns;
     }
     in->has_outer = packet->has_outer;
     if (packet->has_outer)
-        fold->extras[place].outer = packet->outer;
+        fold->extras[slot].outer = packet->outer;
     fold->pending++;
-    fold->batched = place + 1;
-    if (place + 1 == BATCH)
+    fold->batched = slot + 1;
+    if (slot + 1 == BATCH)
         ft_fold_apply(fold);
 }
 
@@ -488,39 +493,83 @@ static uint32_t step_of(const struct sum *sum, struct ft_wall start)
 static struct sum **by_last(const struct ft_fold *fold, struct ft_wall start)
 {
     struct sum **order = malloc(ft_table_count(fold->sums) * sizeof(struct sum *)), *sum;
-    uint32_t place[STEPS + 1] = {0}, at = 0;
+    uint32_t slot[STEPS + 1] = {0}, at = 0;
 
     if (!order)
         return NULL;
     while ((sum = ft_table_next(fold->sums, &at)))
-        place[step_of(sum, start) + 1]++;
+        slot[step_of(sum, start) + 1]++;
     for (uint32_t i = 1; i <= STEPS; i++)
-        place[i] += place[i - 1];
+        slot[i] += slot[i - 1];
     at = 0;
     while ((sum = ft_table_next(fold->sums, &at)))
-        order[place[step_of(sum, start)]++] = sum;
+        order[slot[step_of(sum, start)]++] = sum;
     return order;
+}
+
+/* The same for all pollers, without a seed. */
+static uint64_t turn_of(const struct ft_tuple *tuple)
+{
+    uint64_t words[sizeof(*tuple) / 8], hash = 0;
+
+    memcpy(words, tuple, sizeof(words));
+    for (size_t i = 0; i < sizeof(words) / 8; i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+struct thinning {
+    uint64_t many; /* samples */
+    uint64_t round;
+};
+
+static bool is_sent(struct ft_fold *fold, const struct sum *sum, const struct thinning *by)
+{
+    if (fold->part <= 1 || sum->samples >= by->many ||
+        (turn_of(&sum->key.tuple) + by->round) % fold->part == 0)
+        return true;
+    fold->thinned += sum->samples;
+    fold->thinned_sums++;
+    return false;
 }
 
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
                        const struct ft_record_sink *sink)
 {
-    uint64_t flushed;
+    struct thinning by = {.round = (uint64_t)start.ms / (interval_ms ? interval_ms : 1)};
+    uint64_t thinned = fold->thinned, flushed;
     uint32_t at = 0;
     struct sum *sum, **order = NULL;
 
     ft_fold_apply(fold);
     flushed = fold->pending;
+    by.many =
+        ft_fold_sums(fold) ? MANY * (flushed + ft_fold_sums(fold) - 1) / ft_fold_sums(fold) : 0;
     if (interval_ms > SHORT_MS && ft_table_count(fold->sums))
         order = by_last(fold, start);
     for (size_t i = 0; order && i < ft_table_count(fold->sums); i++)
-        emit(fold, order[i], start, interval_ms, sink);
+        if (is_sent(fold, order[i], &by))
+            emit(fold, order[i], start, interval_ms, sink);
     while (!order && (sum = ft_table_next(fold->sums, &at)))
-        emit(fold, sum, start, interval_ms, sink);
+        if (is_sent(fold, sum, &by))
+            emit(fold, sum, start, interval_ms, sink);
     free(order);
     ft_table_clear(fold->sums);
     fold->pending = 0;
-    return flushed;
+    return flushed - (fold->thinned - thinned);
+}
+
+void ft_fold_thin(struct ft_fold *fold, uint32_t part)
+{
+    fold->part = part;
+}
+
+uint64_t ft_fold_thinned(const struct ft_fold *fold, uint64_t *sums)
+{
+    *sums = fold->thinned_sums;
+    return fold->thinned;
 }
 
 uint64_t ft_fold_pending(const struct ft_fold *fold)

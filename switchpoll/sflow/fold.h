@@ -13,7 +13,9 @@
  * Flushing emits in the order in which the sums began, those of more than a second in the order of
  * their last samples, to 100 ms: so equal input gives equal output, and whoever compares what
  * several sums say of one flow finds that of one time together.
- * Input: decoded samples. Output: records to a sink. Owner: the caller. Thread: one.
+ * Where not all can be sent, one flow in so many is, with all of its sums at all switches and by
+ * all pollers: another in each interval, until each was sent once. Those with many samples always
+ * are. Input: decoded samples. Output: records to a sink. Owner: the caller. Thread: one.
  */
 #include <stdint.h>
 
@@ -36,8 +38,14 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
 /* Flushes the pending batch into the table. */
 void ft_fold_apply(struct ft_fold *fold);
 
-/* Settles, emits an Observation for each sum and empties the table. Returns the samples they hold.
- */
+/* From the next flush on one flow in so many is emitted; 1: all. */
+void ft_fold_thin(struct ft_fold *fold, uint32_t part);
+
+/* Samples, and sums of them, that were not emitted for that, since the fold was made. */
+uint64_t ft_fold_thinned(const struct ft_fold *fold, uint64_t *sums);
+
+/* Settles, emits an Observation for each sum and empties the table. Returns the samples of those
+ * that were emitted. */
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
                        const struct ft_record_sink *sink);
 

@@ -92,11 +92,16 @@ static uint64_t fingerprint(const uint8_t *bytes, size_t len)
 
 void ft_ingest_flush(struct ft_ingest *in)
 {
+    uint64_t sums, thinned;
+
     if (!in->running)
         return;
     ft_fold_apply(in->fold);
-    in->stats.observations += ft_fold_sums(in->fold);
+    ft_fold_thinned(in->fold, &thinned);
+    sums = ft_fold_sums(in->fold) + thinned;
     in->stats.samples_processed += ft_fold_flush(in->fold, in->start, in->interval_ms, &in->sink);
+    ft_fold_thinned(in->fold, &thinned);
+    in->stats.observations += sums - thinned;
     ft_ports_flush(in->ports, &in->sink);
     in->running = false;
 }
@@ -249,6 +254,12 @@ void ft_ingest_set_interval(struct ft_ingest *in, uint32_t base_ms, uint32_t int
     in->interval_ms = interval_ms;
 }
 
+void ft_ingest_thin(struct ft_ingest *in, uint32_t part)
+{
+    ft_ingest_flush(in);
+    ft_fold_thin(in->fold, part);
+}
+
 void ft_ingest_expire(struct ft_ingest *in, struct ft_wall before)
 {
     ft_sflow_exporters_expire(in->exporters, before);
@@ -257,6 +268,7 @@ void ft_ingest_expire(struct ft_ingest *in, struct ft_wall before)
 void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
 {
     const struct ft_sflow_stats *d = &in->decoded;
+    uint64_t sums;
 
     *stats = in->stats;
     stats->samples = d->flow_samples + d->counter_samples + d->unknown_samples + d->broken_samples;
@@ -273,6 +285,7 @@ void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)
     stats->discards = d->discards;
     stats->implausible = ft_fold_implausible(in->fold);
     stats->table_full = ft_fold_refused(in->fold);
+    stats->thinned = ft_fold_thinned(in->fold, &sums);
     stats->sums = ft_fold_sums(in->fold);
     stats->sums_bytes = ft_fold_bytes(in->fold);
     ft_ports_stats(in->ports, &stats->ports);

@@ -51,6 +51,7 @@ struct ft_ingest_stats {
     uint64_t header_short;
     uint64_t header_bad;
     uint64_t table_full;
+    uint64_t thinned;          /* the daemon cannot take them all */
     uint64_t no_port_counters; /* counter samples of neither a port nor a processor */
 
     uint64_t implausible; /* flow samples whose rate or length cannot be, and was cut */
@@ -89,6 +90,9 @@ void ft_ingest_flush(struct ft_ingest *ingest);
 /* Changes the interval, from the next one on; flushes the one that runs. Longer intervals than the
  * base are those of a daemon that is behind: they end early where the table gets full. */
 void ft_ingest_set_interval(struct ft_ingest *ingest, uint32_t base_ms, uint32_t interval_ms);
+
+/* One flow in so many is sent in an interval (fold.h). */
+void ft_ingest_thin(struct ft_ingest *ingest, uint32_t part);
 
 /* Forgets exporters that have been silent since before then. */
 void ft_ingest_expire(struct ft_ingest *ingest, struct ft_wall before);

@@ -76,6 +76,7 @@ void ft_sflow_pipeline_reload(struct ft_sflow_pipeline *p,
         ft_log(FT_LOG_ERROR, "exporters: no memory; they are as before");
     set_pace(p, settings);
     ft_ingest_set_interval(p->ingest, p->pace.base_ms, p->pace.interval_ms);
+    ft_ingest_thin(p->ingest, p->pace.part);
     p->loss_interval_ms = settings->loss_interval_ns / NS_PER_MS;
     p->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
     p->loss_due_ms = 0;
@@ -102,7 +103,7 @@ void ft_sflow_pipeline_facts(const struct ft_sflow_pipeline *p, struct ft_loss_f
     ft_output_stats(p->output, &facts->transport);
 }
 
-static void tell_loss(struct ft_sflow_pipeline *p, struct ft_wall now)
+static void report_loss(struct ft_sflow_pipeline *p, struct ft_wall now)
 {
     struct ft_loss_facts facts;
 
@@ -128,7 +129,7 @@ static void keep_time(struct ft_sflow_pipeline *p, struct ft_wall now)
     if (now.ms < p->loss_due_ms)
         return;
     p->loss_due_ms = next_ms;
-    tell_loss(p, now);
+    report_loss(p, now);
     ft_ingest_expire(p->ingest, (struct ft_wall){now.ms - p->forget_ms});
 }
 
@@ -153,6 +154,7 @@ bool ft_sflow_pipeline_pace(struct ft_sflow_pipeline *p, uint64_t waiting, int64
     if (!ft_pace_step(&p->pace, waiting, waits_ns, crowded, now))
         return false;
     ft_ingest_set_interval(p->ingest, p->pace.base_ms, p->pace.interval_ms);
+    ft_ingest_thin(p->ingest, p->pace.part);
     ft_output_flush(p->output);
     return true;
 }
@@ -163,11 +165,16 @@ uint32_t ft_sflow_pipeline_interval_ms(const struct ft_sflow_pipeline *p, uint32
     return p->pace.interval_ms;
 }
 
+uint32_t ft_sflow_pipeline_part(const struct ft_sflow_pipeline *p)
+{
+    return p->pace.part;
+}
+
 void ft_sflow_pipeline_end(struct ft_sflow_pipeline *p, struct ft_wall now)
 {
     ft_ingest_flush(p->ingest);
     ft_output_flush(p->output);
-    tell_loss(p, now);
+    report_loss(p, now);
 }
 
 void ft_sflow_pipeline_set_kernel_drops(struct ft_sflow_pipeline *p, uint64_t drops)

@@ -45,6 +45,9 @@ bool ft_sflow_pipeline_pace(struct ft_sflow_pipeline *p, uint64_t waiting, int64
 /* Over how long samples are folded now, and as configured. */
 uint32_t ft_sflow_pipeline_interval_ms(const struct ft_sflow_pipeline *p, uint32_t *base_ms);
 
+/* One flow in so many is sent in an interval. */
+uint32_t ft_sflow_pipeline_part(const struct ft_sflow_pipeline *pipeline);
+
 /* Flushes all, with a last Loss record. */
 void ft_sflow_pipeline_end(struct ft_sflow_pipeline *p, struct ft_wall now);
 

@@ -41,6 +41,7 @@ static void write_samples(const struct ft_ingest_stats *s, struct ft_prom *p)
                                      {"header_short", s->header_short},
                                      {"header_bad", s->header_bad},
                                      {"table_full", s->table_full},
+                                     {"thinned", s->thinned},
                                      {"no_port_counters", s->no_port_counters}};
 
     ft_prom_one(p, FT_POLL_SAMPLES_RECEIVED, s->samples);

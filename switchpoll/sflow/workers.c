@@ -487,6 +487,7 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
         w->interval_ms = settings->fold_interval_ns / NS_PER_MS;
         w->forget_ms = settings->exporter_timeout_ns / NS_PER_MS;
         ft_ingest_set_interval(w->ingest, (uint32_t)w->interval_ms, (uint32_t)w->interval_ms);
+        ft_ingest_thin(w->ingest, 1);
         if (ft_ingest_take_exporters(w->ingest, &settings->exporters))
             ft_log(FT_LOG_ERROR, "exporters: no memory; they are as before");
         report_lost(w);
@@ -498,13 +499,14 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
     return 0;
 }
 
-void ft_workers_set_interval(struct ft_workers *workers, uint32_t interval_ms)
+void ft_workers_set_interval(struct ft_workers *workers, uint32_t interval_ms, uint32_t part)
 {
     for (size_t i = 0; i < workers->count; i++) {
         struct worker *w = &workers->list[i];
 
         hold(w);
         ft_ingest_set_interval(w->ingest, (uint32_t)w->interval_ms, interval_ms);
+        ft_ingest_thin(w->ingest, part);
         let_go(w);
     }
 }

@@ -52,7 +52,7 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
 void ft_workers_stop(struct ft_workers *workers);
 
 /* Folds over so long from here on. */
-void ft_workers_set_interval(struct ft_workers *workers, uint32_t interval_ms);
+void ft_workers_set_interval(struct ft_workers *workers, uint32_t interval_ms, uint32_t part);
 
 /* Adds the threads' accounts, each as of its last tick or, after a stop, the last. Fits
  * ft_sflow_pipeline_set_more(). */

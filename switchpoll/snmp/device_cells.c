@@ -19,14 +19,14 @@
 /* The array with a zeroed item at index `at`, or NULL without memory. */
 static void *insert(void *items, size_t *count, size_t *size, size_t item_bytes, size_t at)
 {
-    char *place;
+    char *item;
 
     items = ft_grow(items, *count, size, item_bytes);
     if (!items)
         return NULL;
-    place = (char *)items + at * item_bytes;
-    memmove(place + item_bytes, place, (*count - at) * item_bytes);
-    memset(place, 0, item_bytes);
+    item = (char *)items + at * item_bytes;
+    memmove(item + item_bytes, item, (*count - at) * item_bytes);
+    memset(item, 0, item_bytes);
     (*count)++;
     return items;
 }

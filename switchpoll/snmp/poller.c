@@ -23,7 +23,7 @@
 #define ERROR_BYTES   256
 #define PROBLEM_BYTES (FT_DEVICE_PROBLEM_BYTES + FT_POLL_TEXT_BYTES + 64)
 
-enum place { PLACE_NONE, PLACE_LIVE, PLACE_LOST };
+enum lane { LANE_NONE, LANE_LIVE, LANE_LOST };
 
 struct job {
     struct ft_poller *poller;
@@ -37,7 +37,7 @@ struct job {
     unsigned failures;            /* in a row */
     unsigned skipped;             /* intervals since the last poll */
     bool polled;                  /* once at least */
-    enum place place;             /* that it holds */
+    enum lane lane;               /* that it holds */
     bool waiting;                 /* in a queue for one */
     struct job *next;             /* there */
     char reported[PROBLEM_BYTES]; /* the problem as last logged */
@@ -56,22 +56,22 @@ struct ft_poller {
     struct ft_device_room room;
     struct ft_snmp_auth **auths; /* by index of the credentials */
     struct job *jobs;
-    uint64_t running[PLACE_LOST + 1];
-    struct queue queues[PLACE_LOST + 1];
+    uint64_t running[LANE_LOST + 1];
+    struct queue queues[LANE_LOST + 1];
     struct ft_log_limit log_limit;
     struct ft_poller_stats stats; /* what is counted as it happens */
 };
 
 static void start_poll(struct job *job);
 
-static enum place place_for(const struct job *job)
+static enum lane lane_for(const struct job *job)
 {
-    return job->failures ? PLACE_LOST : PLACE_LIVE;
+    return job->failures ? LANE_LOST : LANE_LIVE;
 }
 
-static uint64_t places(const struct ft_poller *p, enum place place)
+static uint64_t lane_width(const struct ft_poller *p, enum lane lane)
 {
-    return place == PLACE_LIVE ? p->config.parallel : 1 + p->config.parallel / LOST_SHARE;
+    return lane == LANE_LIVE ? p->config.parallel : 1 + p->config.parallel / LOST_SHARE;
 }
 
 static void enqueue(struct queue *q, struct job *job)
@@ -86,30 +86,30 @@ static void enqueue(struct queue *q, struct job *job)
 }
 
 /* Starts the polls that wait, as many as may run. */
-static void serve(struct ft_poller *p, enum place place)
+static void serve(struct ft_poller *p, enum lane lane)
 {
-    struct queue *q = &p->queues[place];
+    struct queue *q = &p->queues[lane];
 
-    while (q->first && p->running[place] < places(p, place)) {
+    while (q->first && p->running[lane] < lane_width(p, lane)) {
         struct job *job = q->first;
 
         q->first = job->next;
         if (!q->first)
             q->last = NULL;
         job->waiting = false;
-        job->place = place;
-        p->running[place]++;
+        job->lane = lane;
+        p->running[lane]++;
         start_poll(job);
     }
 }
 
-static void leave_place(struct job *job)
+static void leave_lane(struct job *job)
 {
     struct ft_poller *p = job->poller;
-    enum place place = job->place;
+    enum lane lane = job->lane;
 
-    job->place = PLACE_NONE;
-    p->running[place]--;
+    job->lane = LANE_NONE;
+    p->running[lane]--;
 }
 
 /* Tells a problem once, and once that it is over. */
@@ -165,7 +165,7 @@ static void end_poll(struct job *job)
 {
     struct ft_poller *p = job->poller;
     struct ft_mono now = ft_mono_now();
-    enum place place = job->place;
+    enum lane lane = job->lane;
 
     job->polled = true;
     job->duration_ns = ft_mono_since_ns(now, job->begun);
@@ -180,8 +180,8 @@ static void end_poll(struct job *job)
         p->stats.polls_failed++;
     }
     announce(job);
-    leave_place(job);
-    serve(p, place);
+    leave_lane(job);
+    serve(p, lane);
 }
 
 static void on_poll_end(void *arg)
@@ -197,7 +197,7 @@ static void fail_to_start(struct job *job, const char *text)
     job->failures++;
     job->poller->stats.polls++;
     job->poller->stats.polls_failed++;
-    leave_place(job);
+    leave_lane(job);
     announce(job);
 }
 
@@ -241,7 +241,7 @@ static void on_due(void *arg)
 {
     struct job *job = arg;
     struct ft_poller *p = job->poller;
-    enum place place = place_for(job);
+    enum lane lane = lane_for(job);
 
     job->due.ns += p->config.interval_ns;
     if (ft_mono_since_ns(ft_mono_now(), job->due) > p->config.interval_ns)
@@ -253,8 +253,8 @@ static void on_due(void *arg)
     } else if (job->polled && job->skipped < back_off(job)) {
         announce(job);
     } else {
-        enqueue(&p->queues[place], job);
-        serve(p, place);
+        enqueue(&p->queues[lane], job);
+        serve(p, lane);
     }
 }
 

@@ -10,11 +10,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 /* The fuzzer takes an abort for a crash and keeps the input. */
-static inline void ft_fuzz_claim(int holds, const char *claim)
+static inline void ft_fuzz_assert(int holds, const char *what)
 {
     if (holds)
         return;
-    fprintf(stderr, "does not hold: %s\n", claim);
+    fprintf(stderr, "does not hold: %s\n", what);
     abort();
 }
 

@@ -16,11 +16,11 @@ static void check_trace(const uint8_t *bytes, size_t len)
     char error[200];
     int rc = ft_chakra_read(bytes, len, &t, error, sizeof(error));
 
-    ft_fuzz_claim((rc == -EINVAL) == (error[0] != '\0'), "what is refused is explained");
+    ft_fuzz_assert((rc == -EINVAL) == (error[0] != '\0'), "what is refused is explained");
     for (uint32_t i = 0; rc == 0 && i < t.count; i++) {
-        ft_fuzz_claim(i == 0 || t.nodes[i].id > t.nodes[i - 1].id, "nodes are sorted");
-        ft_fuzz_claim(t.nodes[i].first_dep + t.nodes[i].dep_count <= t.dep_count,
-                      "dependencies are there");
+        ft_fuzz_assert(i == 0 || t.nodes[i].id > t.nodes[i - 1].id, "nodes are sorted");
+        ft_fuzz_assert(t.nodes[i].first_dep + t.nodes[i].dep_count <= t.dep_count,
+                       "dependencies are there");
     }
     ft_chakra_free(&t);
 }
@@ -41,9 +41,9 @@ static void check_files(uint8_t kind, const char *text, size_t len)
         rc = ft_astra_system_read(text, len, "s", diag, &system);
     else if (kind == 3)
         rc = ft_astra_groups_read(text, len, "g", ids, 2, 8, diag, groups);
-    ft_fuzz_claim((rc == 0) == (ft_diag_count(diag) == 0), "what is refused is explained");
+    ft_fuzz_assert((rc == 0) == (ft_diag_count(diag) == 0), "what is refused is explained");
     for (uint32_t i = 0; kind == 3 && rc == 0 && i < groups[0].count; i++)
-        ft_fuzz_claim(groups[0].ranks[i] < 8, "ranks are there");
+        ft_fuzz_assert(groups[0].ranks[i] < 8, "ranks are there");
     ft_astra_groups_free(groups, 2);
     ft_yaml_free(root);
     ft_diag_free(diag);

@@ -53,23 +53,23 @@ static void compare(void *arg, const struct ft_observed *o)
     struct expected *e = arg;
 
     e->calls++;
-    ft_fuzz_claim(memcmp(&o->tuple, &e->o.tuple, sizeof(o->tuple)) == 0, "the same flow");
-    ft_fuzz_claim(memcmp(&o->agent, &e->o.agent, sizeof(o->agent)) == 0, "the same switch");
-    ft_fuzz_claim(o->first_ms == e->o.first_ms && o->last_ms == e->o.last_ms, "the same times");
-    ft_fuzz_claim(o->packets == e->o.packets && o->bytes == e->o.bytes, "the same volume");
-    ft_fuzz_claim(o->samples == e->o.samples && o->data_samples == e->o.data_samples &&
-                      o->ack_samples == e->o.ack_samples,
-                  "the same samples");
-    ft_fuzz_claim(o->has_dst_qp == e->o.has_dst_qp && o->dst_qp == e->o.dst_qp &&
-                      o->has_ttl == e->o.has_ttl && o->ttl == e->o.ttl,
-                  "the same queue pair and TTL");
+    ft_fuzz_assert(memcmp(&o->tuple, &e->o.tuple, sizeof(o->tuple)) == 0, "the same flow");
+    ft_fuzz_assert(memcmp(&o->agent, &e->o.agent, sizeof(o->agent)) == 0, "the same switch");
+    ft_fuzz_assert(o->first_ms == e->o.first_ms && o->last_ms == e->o.last_ms, "the same times");
+    ft_fuzz_assert(o->packets == e->o.packets && o->bytes == e->o.bytes, "the same volume");
+    ft_fuzz_assert(o->samples == e->o.samples && o->data_samples == e->o.data_samples &&
+                       o->ack_samples == e->o.ack_samples,
+                   "the same samples");
+    ft_fuzz_assert(o->has_dst_qp == e->o.has_dst_qp && o->dst_qp == e->o.dst_qp &&
+                       o->has_ttl == e->o.has_ttl && o->ttl == e->o.ttl,
+                   "the same queue pair and TTL");
 }
 
 static void other(void *arg, const Fabrictrace__Record *record)
 {
     (void)arg;
     (void)record;
-    ft_fuzz_claim(false, "nothing else comes out");
+    ft_fuzz_assert(false, "nothing else comes out");
 }
 
 static void again(struct ft_columns *columns, const struct ft_observed *o)
@@ -85,11 +85,11 @@ static void again(struct ft_columns *columns, const struct ft_observed *o)
     if (ft_columns_add(columns, &m))
         return;
     ft_writer_init(&w, 1u << 20);
-    ft_fuzz_claim(ft_columns_pack(columns, &w) == 0, "one observation fits");
+    ft_fuzz_assert(ft_columns_pack(columns, &w) == 0, "one observation fits");
     batch = ft_batch_new(w.len);
     while ((rc = ft_batch_step(batch, w.bytes, 1, &sink)) > 0)
         ;
-    ft_fuzz_claim(rc == 0 && expected.calls == 1, "it is read back");
+    ft_fuzz_assert(rc == 0 && expected.calls == 1, "it is read back");
     ft_batch_free(batch);
     ft_writer_free(&w);
 }
@@ -109,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         for (; ft_columns_next(&r, &o); rows++)
             if (rows < 16)
                 again(columns, &o);
-        ft_fuzz_claim(rows == m->n_source, "every row once");
+        ft_fuzz_assert(rows == m->n_source, "every row once");
     }
     ft_columns_free(columns);
     fabrictrace__observations__free_unpacked(m, NULL);

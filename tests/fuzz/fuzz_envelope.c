@@ -32,11 +32,11 @@ static void take_part(void *arg, const struct ft_divided *part)
     struct ft_batch *batch = ft_batch_new(part->len);
     int rc = -ENOMEM;
 
-    ft_fuzz_claim(part->topic != FT_INGEST_FLOWS || part->partition < PARTITIONS, "a partition");
+    ft_fuzz_assert(part->topic != FT_INGEST_FLOWS || part->partition < PARTITIONS, "a partition");
     while (batch && (rc = ft_batch_step(batch, part->batch, SIZE_MAX, &sink)) > 0)
         ;
-    ft_fuzz_claim(rc == 0 || rc == -ENOMEM || rc == -EBADMSG, "a part is a batch");
-    ft_fuzz_claim(rc != 0 || records == part->records, "a part has the records that it says");
+    ft_fuzz_assert(rc == 0 || rc == -ENOMEM || rc == -EBADMSG, "a part is a batch");
+    ft_fuzz_assert(rc != 0 || records == part->records, "a part has the records that it says");
     ft_batch_free(batch);
     *(uint64_t *)arg += part->records;
 }
@@ -51,13 +51,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
     if (!e)
         return 0;
-    ft_fuzz_claim(e->source[0] && e->program[0] && e->record_last >= e->records, "what it says");
+    ft_fuzz_assert(e->source[0] && e->program[0] && e->record_last >= e->records, "what it says");
     ft_writer_init(&w, len + 4096);
-    ft_fuzz_claim(ft_envelope_write(&w, e) == 0, "it can be written again");
+    ft_fuzz_assert(ft_envelope_write(&w, e) == 0, "it can be written again");
     ft_writer_free(&w);
     divide = ft_divide_new(PARTITIONS, 4096);
     if (divide && ft_divide_batch(divide, e->batch.data, e->batch.len, &sink) != 0)
-        ft_fuzz_claim(records == 0, "of a broken batch nothing is handed over");
+        ft_fuzz_assert(records == 0, "of a broken batch nothing is handed over");
     ft_divide_free(divide);
     ft_envelope_free(e);
     return 0;

@@ -24,11 +24,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         if (len)
             memcpy(copy, bytes, len);
         rc = ft_flight_add(flight, rank, copy, len, error);
-        ft_fuzz_claim(rc != -EINVAL || error[0], "what is refused is said");
+        ft_fuzz_assert(rc != -EINVAL || error[0], "what is refused is said");
     }
     if (ops && flight && rc == 0 && ft_flight_finish(flight, ops, &left_out) == 0) {
-        ft_fuzz_claim(ft_operations_finish(ops) == 0, "what is read can be finished");
-        ft_fuzz_claim(ft_diagnose(ops, ft_operations_newest_ns(ops), &found) == 0, "and diagnosed");
+        ft_fuzz_assert(ft_operations_finish(ops) == 0, "what is read can be finished");
+        ft_fuzz_assert(ft_diagnose(ops, ft_operations_newest_ns(ops), &found) == 0,
+                       "and diagnosed");
     }
     ft_diagnoses_free(&found);
     ft_flight_free(flight);

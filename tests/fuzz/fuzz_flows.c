@@ -28,7 +28,7 @@ static struct ft_topology *topology(void)
 
     if (!t)
         t = ft_topology_file_read(root, diag);
-    ft_fuzz_claim(t != NULL, "the fabric is one");
+    ft_fuzz_assert(t != NULL, "the fabric is one");
     ft_yaml_free(root);
     ft_diag_free(diag);
     return t;
@@ -39,9 +39,9 @@ static void check_plan(const struct ft_topology *t, const struct ft_flow_list *f
     struct ft_plan_input in = {.topology = t, .demands = flows->demands, .count = flows->count};
     struct ft_plan plan;
 
-    ft_fuzz_claim(ft_plan_make(&in, &plan) == 0, "every pair of NICs has a path");
+    ft_fuzz_assert(ft_plan_make(&in, &plan) == 0, "every pair of NICs has a path");
     for (uint32_t i = 0; i < flows->count; i++)
-        ft_fuzz_claim(plan.paths[i].hop_count > 0, "every flow has one");
+        ft_fuzz_assert(plan.paths[i].hop_count > 0, "every flow has one");
     ft_plan_free(&plan);
 }
 
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         memcpy(text, bytes, len);
     text[len] = '\0';
     rc = ft_flows_read_take(text, len, "f", t, diag, &flows);
-    ft_fuzz_claim((rc == -EINVAL) == (ft_diag_count(diag) > 0), "what is refused is explained");
+    ft_fuzz_assert((rc == -EINVAL) == (ft_diag_count(diag) > 0), "what is refused is explained");
     if (rc)
         free(text);
     else

@@ -21,8 +21,8 @@ static void write_again(const struct ft_frame *frame, const uint8_t *bytes, size
         return;
     ft_writer_init(&w, FRAME_MAX);
     ft_frame_write(&w, frame);
-    ft_fuzz_claim(ft_writer_ok(&w) && w.len == total && memcmp(w.bytes, bytes, total) == 0,
-                  "a frame is written as it was read");
+    ft_fuzz_assert(ft_writer_ok(&w) && w.len == total && memcmp(w.bytes, bytes, total) == 0,
+                   "a frame is written as it was read");
     ft_writer_free(&w);
 }
 
@@ -34,11 +34,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         enum ft_frame_status status = ft_frame_decode(bytes, len, FRAME_MAX, &frame, &total);
 
         if (status == FT_FRAME_SHORT)
-            ft_fuzz_claim(total > len && total <= FRAME_MAX, "SHORT asks for more, within the cap");
+            ft_fuzz_assert(total > len && total <= FRAME_MAX,
+                           "SHORT asks for more, within the cap");
         if (status != FT_FRAME_OK)
             return 0;
-        ft_fuzz_claim(total >= FT_FRAME_LENGTH_BYTES && total <= len, "a frame lies in its bytes");
-        ft_fuzz_claim(frame.payload_len < total, "a payload lies in its frame");
+        ft_fuzz_assert(total >= FT_FRAME_LENGTH_BYTES && total <= len, "a frame lies in its bytes");
+        ft_fuzz_assert(frame.payload_len < total, "a payload lies in its frame");
         write_again(&frame, bytes, total);
         bytes += total;
         len -= total;

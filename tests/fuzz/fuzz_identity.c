@@ -18,8 +18,8 @@ static void try_program(const struct ft_identities *ids, const char *program, ch
     struct ft_identity *id =
         ft_identity_new(ids, program, lines[2], &names, reason, sizeof(reason));
 
-    ft_fuzz_claim(!id || names.count > 0, "who shows no name is nobody");
-    ft_fuzz_claim(id || reason[0], "a refusal has a reason");
+    ft_fuzz_assert(!id || names.count > 0, "who shows no name is nobody");
+    ft_fuzz_assert(id || reason[0], "a refusal has a reason");
     ft_identity_free(id);
 }
 

@@ -18,11 +18,11 @@ static void read_file(const uint8_t *bytes, size_t len)
     int rc = 0;
 
     while (incident && (rc = ft_incident_next(incident, &section)) > 0) {
-        ft_fuzz_claim(section.offset > before && section.offset < len, "sections go on");
+        ft_fuzz_assert(section.offset > before && section.offset < len, "sections go on");
         before = section.offset;
     }
     if (incident)
-        ft_fuzz_claim((rc < 0) == (*ft_incident_problem(incident) != 0), "what is wrong is said");
+        ft_fuzz_assert((rc < 0) == (*ft_incident_problem(incident) != 0), "what is wrong is said");
     ft_incident_close(incident);
     if (in)
         fclose(in);
@@ -35,8 +35,8 @@ static void read_head(const uint8_t *bytes, size_t len)
     struct ft_head head;
 
     if (diag && ft_head_read(bytes, len, &head, &settings, diag) == 0) {
-        ft_fuzz_claim(settings.window_ns > settings.grace_ns && settings.flows_max > 0,
-                      "settings are within their ranges");
+        ft_fuzz_assert(settings.window_ns > settings.grace_ns && settings.flows_max > 0,
+                       "settings are within their ranges");
         ft_head_clear(&head);
     }
     ft_diag_free(diag);
@@ -78,7 +78,7 @@ static void play(const uint8_t *bytes, size_t len)
     if (player) {
         int rc = ft_player_section(player, bytes, len, &offset);
 
-        ft_fuzz_claim(offset <= len && (rc != 0 || len >= 8), "an offset lies within the section");
+        ft_fuzz_assert(offset <= len && (rc != 0 || len >= 8), "an offset lies within the section");
     }
     ft_player_free(player);
     ft_pipeline_free(p);

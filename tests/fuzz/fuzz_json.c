@@ -17,18 +17,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
     rc = ft_record_from_json((const char *)bytes, len, &record, error, sizeof(error));
     if (rc) {
-        ft_fuzz_claim(rc == -EINVAL && error[0], "an error has a reason");
+        ft_fuzz_assert(rc == -EINVAL && error[0], "an error has a reason");
         return 0;
     }
     ft_writer_init(&first, 16u << 20);
     ft_writer_init(&second, 16u << 20);
     ft_record_key(record, key);
-    ft_fuzz_claim(ft_record_to_json(record, &first) == 0, "a record can be written");
+    ft_fuzz_assert(ft_record_to_json(record, &first) == 0, "a record can be written");
     rc = ft_record_from_json((char *)first.bytes, first.len, &again, error, sizeof(error));
-    ft_fuzz_claim(rc == 0, "what was written can be read");
-    ft_fuzz_claim(ft_record_to_json(again, &second) == 0, "and written again");
-    ft_fuzz_claim(first.len == second.len && memcmp(first.bytes, second.bytes, first.len) == 0,
-                  "the same");
+    ft_fuzz_assert(rc == 0, "what was written can be read");
+    ft_fuzz_assert(ft_record_to_json(again, &second) == 0, "and written again");
+    ft_fuzz_assert(first.len == second.len && memcmp(first.bytes, second.bytes, first.len) == 0,
+                   "the same");
     ft_record_free(record);
     ft_record_free(again);
     ft_writer_free(&first);

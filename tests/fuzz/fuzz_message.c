@@ -24,9 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     ft_writer_init(&json, 64u << 20);
     rc = ft_message_to_json(schema, bytes + 1, len - 1, &json, error);
     if (rc)
-        ft_fuzz_claim(rc == -ENOSPC || (rc == -EBADMSG && error[0]), "an error has a reason");
+        ft_fuzz_assert(rc == -ENOSPC || (rc == -EBADMSG && error[0]), "an error has a reason");
     else if (memchr(bytes + 1, '{', len < 40 ? len - 1 : 39) == NULL) {
-        ft_fuzz_claim(schema != NULL, "protobuf has a schema");
+        ft_fuzz_assert(schema != NULL, "protobuf has a schema");
         rc = ft_record_from_json((char *)json.bytes, json.len, &record, reason, sizeof(reason));
         if (rc == 0)
             ft_record_free(record);

@@ -20,18 +20,18 @@ static void claim_no_special_case(const uint8_t *bytes, size_t len)
     ft_reader_init(&r, bytes, len);
     status = ft_packet_decode(FT_LINK_ETHERNET, &r, &k);
     ft_reader_init(&r, bytes + 14, len - 14);
-    ft_fuzz_claim(ft_packet_decode(FT_LINK_IPV4, &r, &general) == status, "one status");
+    ft_fuzz_assert(ft_packet_decode(FT_LINK_IPV4, &r, &general) == status, "one status");
     if (status != FT_PACKET_OK)
         return;
-    ft_fuzz_claim(ft_tuple_equal(&k.tuple, &general.tuple), "one tuple");
-    ft_fuzz_claim(k.ecn == general.ecn && k.dscp == general.dscp && k.ttl == general.ttl &&
-                      k.ip_bytes == general.ip_bytes && k.flow_label == general.flow_label &&
-                      k.vni == general.vni,
-                  "one IP header");
-    ft_fuzz_claim(k.bth == general.bth && k.opcode == general.opcode &&
-                      k.dst_qp == general.dst_qp && k.psn == general.psn,
-                  "one BTH");
-    ft_fuzz_claim(k.has_outer == general.has_outer, "one tunnel");
+    ft_fuzz_assert(ft_tuple_equal(&k.tuple, &general.tuple), "one tuple");
+    ft_fuzz_assert(k.ecn == general.ecn && k.dscp == general.dscp && k.ttl == general.ttl &&
+                       k.ip_bytes == general.ip_bytes && k.flow_label == general.flow_label &&
+                       k.vni == general.vni,
+                   "one IP header");
+    ft_fuzz_assert(k.bth == general.bth && k.opcode == general.opcode &&
+                       k.dst_qp == general.dst_qp && k.psn == general.psn,
+                   "one BTH");
+    ft_fuzz_assert(k.has_outer == general.has_outer, "one tunnel");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
@@ -48,16 +48,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     ft_reader_init(&r, bytes + 1, len - 1);
     if (ft_packet_decode(link, &r, &k) != FT_PACKET_OK)
         return 0;
-    ft_fuzz_claim(memcmp(k.tuple.zero, zero, sizeof(zero)) == 0, "a tuple's padding is zero");
-    ft_fuzz_claim(k.bth != FT_BTH_NONE || (k.opcode == 0 && k.dst_qp == 0 && k.psn == 0),
-                  "no BTH, no fields of it");
-    ft_fuzz_claim(k.dst_qp >> 24 == 0 && k.psn >> 24 == 0, "24 bits");
+    ft_fuzz_assert(memcmp(k.tuple.zero, zero, sizeof(zero)) == 0, "a tuple's padding is zero");
+    ft_fuzz_assert(k.bth != FT_BTH_NONE || (k.opcode == 0 && k.dst_qp == 0 && k.psn == 0),
+                   "no BTH, no fields of it");
+    ft_fuzz_assert(k.dst_qp >> 24 == 0 && k.psn >> 24 == 0, "24 bits");
 
     ft_reader_init(&r, bytes + 1, len - 1);
     if (ft_packet_udp_payload(link, &r, &again, &payload) != FT_PACKET_OK)
         return 0;
-    ft_fuzz_claim(ft_tuple_equal(k.has_outer ? &k.outer : &k.tuple, &again.tuple),
-                  "both ways give one tuple");
-    ft_fuzz_claim(payload.pos >= bytes && payload.end <= bytes + len, "the payload is in the head");
+    ft_fuzz_assert(ft_tuple_equal(k.has_outer ? &k.outer : &k.tuple, &again.tuple),
+                   "both ways give one tuple");
+    ft_fuzz_assert(payload.pos >= bytes && payload.end <= bytes + len,
+                   "the payload is in the head");
     return 0;
 }

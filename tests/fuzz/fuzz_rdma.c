@@ -16,7 +16,7 @@ static uint64_t rows;
 
 static void take_qp(void *arg, const struct ft_rdma_qp *qp)
 {
-    ft_fuzz_claim(qp->lqpn < 1u << 24 && qp->rqpn < 1u << 24, "a number has 24 bits");
+    ft_fuzz_assert(qp->lqpn < 1u << 24 && qp->rqpn < 1u << 24, "a number has 24 bits");
     ft_rdma_table_qp(arg, 0, qp, (struct ft_wall){1});
     rows++;
 }
@@ -30,7 +30,7 @@ static void take_cm_id(void *arg, const struct ft_rdma_cm_id *id)
 static void take_flow(void *arg, const struct ft_rdma_flow *flow)
 {
     (void)arg;
-    ft_fuzz_claim(flow->tuple.sport >= 0xC000, "a computed port is in its range");
+    ft_fuzz_assert(flow->tuple.sport >= 0xC000, "a computed port is in its range");
 }
 
 static int parse(uint8_t which, const uint8_t *bytes, size_t len, struct ft_rdma_table *table)
@@ -56,9 +56,9 @@ static int parse(uint8_t which, const uint8_t *bytes, size_t len, struct ft_rdma
         return ft_nldev_chardev(bytes, len, &chardev);
     case 6:
         rc = ft_nldev_event(bytes, len, &event);
-        ft_fuzz_claim(rc || (strlen(event.device) < sizeof(event.device) &&
-                             strlen(event.netdev) < sizeof(event.netdev)),
-                      "names end");
+        ft_fuzz_assert(rc || (strlen(event.device) < sizeof(event.device) &&
+                              strlen(event.netdev) < sizeof(event.netdev)),
+                       "names end");
         return rc;
     case 7:
         return ft_nldev_monitors(bytes, len, &monitors);
@@ -117,20 +117,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     ft_rdma_table_end(table);
     ft_rdma_table_begin(table);
     rc = parse(bytes[0], bytes + 1, len - 1, table);
-    ft_fuzz_claim(rc == 0 || rc == -EBADMSG || rc == -ENOENT, "a known result");
+    ft_fuzz_assert(rc == 0 || rc == -EBADMSG || rc == -ENOENT, "a known result");
     /* One row that cannot be read costs itself: the others are taken, and the message is odd. */
-    ft_fuzz_claim(rc != -ENOENT || rows == 0, "an answer without a list has no rows");
+    ft_fuzz_assert(rc != -ENOENT || rows == 0, "an answer without a list has no rows");
     whole = ft_rdma_table_may_end(table, rc != 0);
     if (whole)
         ft_rdma_table_end(table);
     else
-        ft_fuzz_claim(knows(table), "an odd message ends no flow");
+        ft_fuzz_assert(knows(table), "an odd message ends no flow");
     ft_rdma_table_report(table, (struct ft_mono){1}, take_flow, NULL);
     ft_rdma_table_stats(table, &stats);
-    ft_fuzz_claim(!whole || stats.listed == stats.resolved + stats.unconnected +
-                                                stats.no_destination + stats.no_port +
-                                                stats.refused,
-                  "every queue pair is counted once");
+    ft_fuzz_assert(!whole || stats.listed == stats.resolved + stats.unconnected +
+                                                 stats.no_destination + stats.no_port +
+                                                 stats.refused,
+                   "every queue pair is counted once");
     ft_rdma_table_free(table);
     return 0;
 }

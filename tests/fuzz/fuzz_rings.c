@@ -26,11 +26,11 @@ static uint64_t taken;
 static void set_up(void)
 {
     fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    ft_fuzz_claim(fd >= 0 && ftruncate(fd, sizeof(*segment)) == 0 &&
-                      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0,
-                  "a sealed memory can be had");
+    ft_fuzz_assert(fd >= 0 && ftruncate(fd, sizeof(*segment)) == 0 &&
+                       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0,
+                   "a sealed memory can be had");
     segment = mmap(NULL, sizeof(*segment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    ft_fuzz_claim(segment != MAP_FAILED, "it can be mapped");
+    ft_fuzz_assert(segment != MAP_FAILED, "it can be mapped");
 }
 
 static void write_head(void)
@@ -51,10 +51,10 @@ static void emit(void *arg, const struct ft_progress_report *report)
     struct ft_writer w;
 
     (void)arg;
-    ft_fuzz_claim(report->count <= FT_PROGRESS_TRANSFERS, "transfers have room");
+    ft_fuzz_assert(report->count <= FT_PROGRESS_TRANSFERS, "transfers have room");
     ft_progress_record_fill(&record, report, &who, 1);
     ft_writer_init(&w, 1 << 20);
-    ft_fuzz_claim(ft_record_to_json(&record.record, &w) == 0, "a report is a record");
+    ft_fuzz_assert(ft_record_to_json(&record.record, &w) == 0, "a report is a record");
     ft_writer_free(&w);
 }
 
@@ -74,7 +74,7 @@ static void take(void *arg, const struct ft_segment_record *record)
     ft_progress_record(arg, record, (struct ft_mono){INT64_C(10000000000)});
     taken++;
     if (record->kind == FT_SEGMENT_OP)
-        ft_fuzz_claim(strlen(record->u.op.func) < FT_SEGMENT_TEXT, "texts end");
+        ft_fuzz_assert(strlen(record->u.op.func) < FT_SEGMENT_TEXT, "texts end");
 }
 
 static void read_all(void)
@@ -89,18 +89,19 @@ static void read_all(void)
     if (ft_rings_open(fd, &rings))
         return;
     progress = ft_progress_new(&config, emit, NULL);
-    ft_fuzz_claim(progress != NULL, "there is memory");
+    ft_fuzz_assert(progress != NULL, "there is memory");
     taken = 0;
-    ft_fuzz_claim(ft_rings_read(rings, RECORDS_MAX, take, progress) == taken,
-                  "what is read is what is handed over");
+    ft_fuzz_assert(ft_rings_read(rings, RECORDS_MAX, take, progress) == taken,
+                   "what is read is what is handed over");
     look(progress, rings);
     ft_progress_free(progress);
     for (uint32_t i = 0; i < FT_SEGMENT_COMMS; i++)
         if (ft_rings_comm(rings, i, &comm))
-            ft_fuzz_claim(strlen(comm.name) < FT_SEGMENT_NAME && strlen(comm.gpu) < FT_SEGMENT_TEXT,
-                          "names end");
+            ft_fuzz_assert(strlen(comm.name) < FT_SEGMENT_NAME &&
+                               strlen(comm.gpu) < FT_SEGMENT_TEXT,
+                           "names end");
     ft_rings_job(rings, job);
-    ft_fuzz_claim(strlen(job) < FT_SEGMENT_NAME, "the job's name ends");
+    ft_fuzz_assert(strlen(job) < FT_SEGMENT_NAME, "the job's name ends");
     ft_rings_stats(rings, &stats);
     ft_rings_sent(rings, stats.read);
     ft_rings_reported(rings);

@@ -28,7 +28,7 @@ static void write_file(const char *name, const uint8_t *bytes, size_t len)
 {
     int fd = openat(dir, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
-    ft_fuzz_claim(fd >= 0 && write(fd, bytes, len) == (ssize_t)len, "the test can write");
+    ft_fuzz_assert(fd >= 0 && write(fd, bytes, len) == (ssize_t)len, "the test can write");
     close(fd);
 }
 
@@ -40,17 +40,17 @@ static void read_all(struct ft_spool *s)
     size_t len;
 
     while (ft_spool_next(s, &bytes, &len, &number) == 0) {
-        ft_fuzz_claim(number > before && len <= ENTRY_MAX, "numbers rise, entries are bounded");
+        ft_fuzz_assert(number > before && len <= ENTRY_MAX, "numbers rise, entries are bounded");
         before = number;
         count++;
     }
     ft_spool_stats(s, &stats);
-    ft_fuzz_claim(stats.found + stats.appended == count + stats.damaged, "all is read or damaged");
-    ft_fuzz_claim(stats.unread == 0 && stats.kept == count, "what is read is kept");
+    ft_fuzz_assert(stats.found + stats.appended == count + stats.damaged, "all is read or damaged");
+    ft_fuzz_assert(stats.unread == 0 && stats.kept == count, "what is read is kept");
     ft_spool_release(s, UINT64_MAX);
     ft_spool_stats(s, &stats);
-    ft_fuzz_claim(stats.released == count && stats.kept == 0 && stats.bytes == 0,
-                  "what is released is gone");
+    ft_fuzz_assert(stats.released == count && stats.kept == 0 && stats.bytes == 0,
+                   "what is released is gone");
 }
 
 /* The first byte is where the first file ends, in 1/256. */
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (len == 0)
         return 0;
     if (dir < 0) {
-        ft_fuzz_claim(mkdtemp(folder) != NULL, "a folder for the test");
+        ft_fuzz_assert(mkdtemp(folder) != NULL, "a folder for the test");
         dir = open(folder, O_RDONLY | O_DIRECTORY);
         atexit(remove_folder);
     }
@@ -78,9 +78,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (bytes[0] != 255)
         write_file("0000000000000004.spool", bytes + 1 + first, len - 1 - first);
     s = ft_spool_open(&config, error, sizeof(error));
-    ft_fuzz_claim(s != NULL, "no file keeps a spool from being opened");
-    ft_fuzz_claim(ft_spool_append(s, "behind", 6, &number) == 0 && number < 1 << 20,
-                  "an entry is written behind it");
+    ft_fuzz_assert(s != NULL, "no file keeps a spool from being opened");
+    ft_fuzz_assert(ft_spool_append(s, "behind", 6, &number) == 0 && number < 1 << 20,
+                   "an entry is written behind it");
     read_all(s);
     ft_spool_close(s);
     return 0;

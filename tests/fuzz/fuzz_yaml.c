@@ -63,14 +63,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     char *first, *second;
     size_t first_len = 0, second_len = 0;
 
-    ft_fuzz_claim(!config == (ft_diag_count(diag) > 0), "complaints and a config exclude another");
+    ft_fuzz_assert(!config == (ft_diag_count(diag) > 0), "complaints and a config exclude another");
     if (config) {
         first = print(config, &first_len);
         again = load(first, first_len, diag);
-        ft_fuzz_claim(again != NULL, "what was printed loads");
+        ft_fuzz_assert(again != NULL, "what was printed loads");
         second = print(again, &second_len);
-        ft_fuzz_claim(first_len == second_len && memcmp(first, second, first_len) == 0,
-                      "and prints as the same");
+        ft_fuzz_assert(first_len == second_len && memcmp(first, second, first_len) == 0,
+                       "and prints as the same");
         free(first);
         free(second);
         ft_options_free(&table, again);

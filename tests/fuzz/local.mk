@@ -19,6 +19,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_message \
 	tests/fuzz/fuzz_packet \
 	tests/fuzz/fuzz_plan \
+	tests/fuzz/fuzz_probe \
 	tests/fuzz/fuzz_rdma \
 	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
@@ -113,6 +114,10 @@ tests_fuzz_fuzz_unpack_LDADD = lib/io/libftio.a lib/base/libftbase.a $(ZLIB_LIBS
 tests_fuzz_fuzz_plan_SOURCES = tests/fuzz/fuzz_plan.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_plan_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_plan_LDADD = agent/libftagent.a $(fuzz_proto_libs) $(XXHASH_LIBS)
+
+tests_fuzz_fuzz_probe_SOURCES = tests/fuzz/fuzz_probe.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_probe_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_probe_LDADD = agent/libftagent.a proto/libftproto.a lib/base/libftbase.a
 
 tests_fuzz_fuzz_rdma_SOURCES = tests/fuzz/fuzz_rdma.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rdma_LDFLAGS = $(fuzz_ldflags)

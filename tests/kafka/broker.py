@@ -139,7 +139,7 @@ def answers(port):
             head = s.recv(12, socket.MSG_WAITALL)
     except OSError:
         return False
-    return len(head) == 12 and struct.unpack(">iii", head)[2] == 1
+    return len(head) == 12 and struct.unpack(">iii", head)[2] >= 1
 
 
 def prepare(folder, port, jars, more="", scram=()):
@@ -165,16 +165,22 @@ def prepare(folder, port, jars, more="", scram=()):
     return port
 
 
-def start(folder, port=0, more="", scram=()):
-    jars = fetch()
-    if pid_of(folder) is not None:
-        sys.exit(f"broker.py: a broker runs on {folder} already")
-    port = prepare(folder, port, jars, more, scram)
+def launch(folder, jars):
+    """A broker on a folder that is prepared; it may not answer yet."""
     with open(folder / "broker.log", "ab") as log:
         child = subprocess.Popen(java(jars, "kafka.Kafka", folder / "server.properties"),
                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  start_new_session=True)
     (folder / "pid").write_text(f"{child.pid}\n")
+    return child
+
+
+def start(folder, port=0, more="", scram=()):
+    jars = fetch()
+    if pid_of(folder) is not None:
+        sys.exit(f"broker.py: a broker runs on {folder} already")
+    port = prepare(folder, port, jars, more, scram)
+    child = launch(folder, jars)
     deadline = speed.Deadline(START_SECONDS)
     while not answers(port):
         if child.poll() is not None or deadline.passed():

@@ -32,9 +32,9 @@ def broker(*args):
                           capture_output=True, text=True).stdout
 
 
-def record_traffic(folder, case="steady2", seed=1):
+def record_traffic(folder, case="steady2", seed=1, seconds=SECONDS, flows=FLOWS):
     """The observations alone, in the order of their times. Returns the topology too."""
-    traffic = Run(case, seed, FLOWS, SECONDS)
+    traffic = Run(case, seed, flows, seconds)
     raw, file = folder / "raw.ndjson", folder / "observations.ndjson"
     with open(raw, "w", encoding="utf-8") as out:
         traffic.write(out)

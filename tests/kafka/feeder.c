@@ -165,12 +165,12 @@ static void add_target(struct feeder *f, char **argv, bool kafka)
                                       .program = "fabrictrace-switchpoll",
                                       .boot_id = 1,
                                       .queue_bytes_max = (size_t)1 << 30};
-    struct ft_sender_way way;
+    struct ft_sender_transport transport;
     char error[512];
 
-    if (kafka && ft_topic_sender_open(f->loop, &topics, &way, error, sizeof(error)))
+    if (kafka && ft_topic_sender_open(f->loop, &topics, &transport, error, sizeof(error)))
         fail("kafka", error);
-    config.way = kafka ? &way : NULL;
+    config.transport = kafka ? &transport : NULL;
     f->targets[f->count] = ft_sender_new(f->loop, &config, error, sizeof(error));
     if (!f->targets[f->count++])
         fail(argv[0], error);

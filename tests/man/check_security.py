@@ -74,6 +74,13 @@ def sockets_of(pid, folder):
         # Listening; what libsystemd sends by is not.
         if line[6] in inodes and int(line[3], 16) & 0x10000:
             seen.add("UNIX " + line[7].replace(str(folder), "RUNDIR"))
+    # Of IPPROTO_RAW nothing is received.
+    for kind in ("raw", "raw6"):
+        for line in table_of(pid, kind):
+            protocol = int(line[1].rsplit(":", 1)[1], 16)
+            if line[9] in inodes and protocol != socket.IPPROTO_RAW:
+                seen.add({socket.IPPROTO_ICMP: "RAW ICMP", socket.IPPROTO_ICMPV6: "RAW ICMPv6"}.get(
+                    protocol, f"RAW {protocol}"))
     seen |= {"PACKET" for line in table_of(pid, "packet") if line[8] in inodes}
     seen |= {"NETLINK" for line in table_of(pid, "netlink") if line[9] in inodes}
     return seen
@@ -100,7 +107,8 @@ def test_sockets(folder):
     agent = folder / "agent.yaml"
     agent.write_text(f"interfaces: [lo]\ndaemon: {{endpoint: '127.0.0.1:9477'}}\n"
                      f"nccl: {{socket: {folder}/nccl.sock}}\n"
-                    f"plan: {{socket: {folder}/plan.sock, folder: {folder}}}\n")
+                    f"plan: {{socket: {folder}/plan.sock, folder: {folder}}}\n"
+                    f"probe: {{socket: {folder}/probe.sock}}\n")
     words = {"fabrictraced": rig.NO_CONFIG, "fabrictrace-switchpoll":
              [*rig.NO_CONFIG, "--set", "daemon.endpoint=127.0.0.1:9477"], "fabrictrace-agent": ["-c", agent]}
     equal("each program is in the table", set(told), set(words))

@@ -93,7 +93,7 @@ class Asked(unittest.TestCase):
     def test_linux(self):
         answer = ("10.0.3.1 from 10.0.1.1 via 10.9.0.2 dev swp49\n    cache iif swp1\n")
         self.assertEqual(self.ask("oracle-linux", answer, ingress="swp1"), (0, "swp49\n"))
-        self.assertEqual(self.sent[0][1], "ip -4 route get 10.0.3.1 from 10.0.1.1 iif swp1 ipproto udp "
+        self.assertEqual(self.sent[0][1], "ip -4 route get 10.0.3.1 from 10.0.1.1 iif swp1 ipproto 17 "
                          "sport 49152 dport 4791")
 
     def test_what_is_no_answer(self):

@@ -129,7 +129,7 @@ await withBrowser(async (context) => {
     await page.goto(told.url);
     await page.waitForSelector('header[data-window]', { timeout: 2 * WAIT_MS });
     await page.waitForSelector('.drawing svg');
-    check('the fabric is drawn', await page.locator('.way').count() === 18, `${await page.locator('.way').count()} ways`);
+    check('the fabric is drawn', await page.locator('.way').count() === told.ways, `${await page.locator('.way').count()} ways`);
     await collisionComes(page);
     await drillDown(page);
     for (const [text, title] of [['Fabric', 'Fabric'], ['Imbalance', 'Imbalance'], ['Events', 'Collisions'], ['Links', 'Links'], ['Flows', 'Flows'], ['Jobs', 'Jobs'], ['Hosts', 'Hosts'], ['Not seen', 'What is not seen']])

@@ -11,10 +11,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml', txt: 'text/plain; charset=utf-8' };
-const HOSTS = 2;
+export const HOSTS = 2;
 const KEPT = 360;
 
-function random(seed) {
+export function random(seed) {
     let a = seed >>> 0;
     return () => {
         a = (a + 0x6d2b79f5) >>> 0;
@@ -24,13 +24,13 @@ function random(seed) {
     };
 }
 
-function name(kind, i) {
+export function name(kind, i) {
     return `${kind}${i + 1}`;
 }
 
-const SPEED = 400e9;
-const up = (s) => `Ethernet${49 + s}`;
-const down = (l) => `Ethernet${1 + l}`;
+export const SPEED = 400e9;
+export const up = (s) => `Ethernet${49 + s}`;
+export const down = (l) => `Ethernet${1 + l}`;
 const address = (l, h) => `10.${Math.floor(l / 250) + 1}.${l % 250}.${h + 1}`;
 
 export class Paper {
@@ -187,15 +187,20 @@ export class Paper {
         return { src: address(f.a, f.ha), dst: address(f.b, f.hb), sport: f.sport, dport: 4791, proto: 17 };
     }
 
+    /** From switch to switch: [switch, in, out]. */
+    hops(f) {
+        return [
+            [name('leaf', f.a), `Ethernet${1 + f.ha}`, up(f.spine)], [name('spine', f.spine), down(f.a), down(f.b)],
+            [name('leaf', f.b), up(f.spine), `Ethernet${1 + f.hb}`],
+        ];
+    }
+
     path(f, n) {
+        const hops = this.hops(f);
         return {
             schema: 'fabrictrace.path.v1', ...this.span(n), fabric: 'paper', flow: this.flowOf(f), role: 'data', state: f.i % 29 === 3 ? 'partial' : 'resolved',
             ...(f.i % 29 === 3 ? { reason: 'no sample at a switch with a choice', candidates: this.spines } : { candidates: 1 }),
-            hops: [
-                { switch: name('leaf', f.a), in: `Ethernet${1 + f.ha}`, out: up(f.spine), samples: 118, share: 1, share_lo: 0.97 },
-                { switch: name('spine', f.spine), in: down(f.a), out: down(f.b), samples: 97, share: 1, share_lo: 0.96 },
-                { switch: name('leaf', f.b), in: up(f.spine), out: `Ethernet${1 + f.hb}`, samples: 0 },
-            ],
+            hops: hops.map(([sw, into, out], i) => ({ switch: sw, in: into, out, ...(i < hops.length - 1 ? { samples: 118 - 21 * i, share: 1, share_lo: 0.97 } : { samples: 0 }) })),
             rate_bps: Math.round(f.bps), rate_lo_bps: Math.round(f.bps * 0.92), rate_hi_bps: Math.round(f.bps * 1.08), rate_source: 'sflow', bytes: Math.round(f.bps * this.windowMs / 8000),
             src_host: name('gpu', f.a * HOSTS + f.ha), dst_host: name('gpu', f.b * HOSTS + f.hb), tuple_source: 'observed', qp: { local: 17 + f.i, remote: 24 + f.i }, pid: 4000 + f.i,
             comm: 'train.py', job: String(f.job), comm_id: `c0ffee${f.job}`, src_rank: f.a * HOSTS + f.ha, dst_rank: f.b * HOSTS + f.hb, first_seen_ms: (n - 40) * this.windowMs, path_since_ms: (n - 38) * this.windowMs,
@@ -269,8 +274,7 @@ export class Paper {
             const host = query.get('host');
             const job = query.get('job');
             const state = query.get('state');
-            const hops = [[name('leaf', f.a), up(f.spine)], [name('spine', f.spine), down(f.b)], [name('leaf', f.b), `Ethernet${1 + f.hb}`]];
-            return (!sw || hops.some(([s, p]) => s === sw && (!port || p === port))) && (!job || String(f.job) === job) &&
+            return (!sw || this.hops(f).some(([s, , p]) => s === sw && (!port || p === port))) && (!job || String(f.job) === job) &&
                 (!host || [name('gpu', f.a * HOSTS + f.ha), name('gpu', f.b * HOSTS + f.hb), address(f.a, f.ha), address(f.b, f.hb)].includes(host)) &&
                 (!state || (f.i % 29 === 3 ? 'partial' : 'resolved') === state);
         };
@@ -355,6 +359,16 @@ export class Paper {
                 { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 9).window_end_ms, job: '88', uid: 1000, stage: 'withdrawn', end: 'contradicted', ports_given: 62, ports_confirmed: 58, ports_missed: 1, ports_refused: 2, hosts: 8, hosts_ended: 8, since_ms: this.span(this.number - 3).window_end_ms },
                 { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 2).window_end_ms, job: '88', uid: 1000, stage: 'confirmed', ports_given: 64, ports_confirmed: 64, ports_missed: 0, ports_refused: 0, hosts: 8, hosts_ended: 0, since_ms: this.span(this.number - 1).window_end_ms },
             ] : []);
+        case 'rhythms':
+            return list(query.get('job') === '88' ? [{ schema: 'fabrictrace.rhythm.v1', ...this.span(this.number), job: '88', samples: 4711, resolution_ms: 1000, period_ms: 12300, regularity: 0.81, exchange: 0.42 }]
+                : query.get('job') === '89' ? [{ schema: 'fabrictrace.rhythm.v1', ...this.span(this.number), job: '89', samples: 900, resolution_ms: 1000 }] : []);
+        case 'spread':
+            return list(query.get('job') === '88' ? [
+                { schema: 'fabrictrace.spread.v1', ...this.span(this.number), of: 'job', job: '88', switch: 'leaf2', group: 'leaf2/up', possible: 4, seen: 4, effective_paths: 3.4, samples: 812, flows: 9, even_p: 0.31, least: up(2), least_p: 0.5 },
+                { schema: 'fabrictrace.spread.v1', ...this.span(this.number), of: 'job', job: '88', switch: 'leaf1', group: 'leaf1/up', possible: 4, seen: 3, effective_paths: 2.8, samples: 990, flows: 40, sprayed_flows: 2, even_p: 1e-5, least: up(3), least_p: 1e-5, dead: [up(3)] },
+            ] : []);
+        case 'hashes':
+            return list(query.get('group') === 'leaf1/up' ? [{ schema: 'fabrictrace.hash.v1', switch: 'leaf1', group: 'leaf1/up', members: [0, 1, 2, 3].map(up), model: 'linear', accuracy: 0.98, predicted: 400, observations: 612, inputs: ['src', 'sport'], never_chosen: [up(3)] }] : []);
         case 'matrix':
             return list(this.matrix());
         case 'qps':

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in Debian's Chromium: over the lab of namespaces, served by the real daemon, where a
 collision is made on purpose (source ports that the kernel's own hash puts on one link); and over
-fabrics on paper (paper.mjs) for sizes and texts that no lab has. Pictures go to --shots."""
+fabrics on paper (paper.mjs, tiers.mjs) for sizes and texts that no lab has. Pictures go to --shots."""
 import argparse
 import json
 import os
@@ -71,7 +71,8 @@ def pass_on(process):
 def over_the_lab(args, shots):
     programs = find_programs(args.build)
     rng = random.Random(args.seed)
-    with Fabric(f"page{os.getpid()}", Layout(3, 3, 2), seed=args.seed) as fabric:
+    layout = Layout(2, 2, 2, pods=2, superspines=2) if args.tiers == 3 else Layout(3, 3, 2)
+    with Fabric(f"page{os.getpid()}", layout, seed=args.seed) as fabric:
         traffic = Traffic(fabric, programs["rocegen"])
         pipeline = Pipeline(fabric, programs, WINDOW_S)
         mice = plan(fabric.layout, MICE, 0, rng)
@@ -82,7 +83,8 @@ def over_the_lab(args, shots):
             told = {"url": relay.url, "window_ms": WINDOW_S * 1000, "switch": path[0][0],
                     "port": path[0][2], "flows": [str(flow) for flow in clash],
                     "paths": {str(flow): path for flow, path in clash.items()},
-                    "host": fabric.layout.hosts[0].name}
+                    "host": fabric.layout.hosts[0].name,
+                    "ways": 2 * len(fabric.layout.fabric_links)}
             process = node(args.scripts, "check_page.mjs", json.dumps(told), shots, stdin=subprocess.PIPE)
             # It says so when it has seen the fabric without the collision.
             for line in process.stdout:
@@ -108,7 +110,8 @@ def main():
     parser.add_argument("--scripts", type=Path, default=HERE,
                         help="where they and node_modules are (standard: here)")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 10000)
-    parser.add_argument("--only", choices=("lab", "paper"))
+    parser.add_argument("--tiers", type=int, choices=(2, 3), default=2, help="of the lab (2)")
+    parser.add_argument("--only", choices=("lab", "paper", "tiers"))
     args = parser.parse_args()
     end_tidily()
     build = Path(args.build).resolve()
@@ -119,7 +122,9 @@ def main():
     shots.mkdir(parents=True, exist_ok=True)
     print(f"seed {args.seed}", flush=True)
     counts = [0, 0]
-    runs = {"paper": lambda: pass_on(node(args.scripts, "check_paper.mjs", build / "page" / "dist", shots)),
+    files = build / "page" / "dist"
+    runs = {"paper": lambda: pass_on(node(args.scripts, "check_paper.mjs", files, shots)),
+            "tiers": lambda: pass_on(node(args.scripts, "check_tiers.mjs", files, shots)),
             "lab": lambda: over_the_lab(args, shots)}
     for name, run in runs.items():
         if args.only in (None, name):

@@ -256,5 +256,123 @@ class Stale(unittest.TestCase):
                       self.refused(hashed.records(hashed.permutation(3), begin=0, end=12)))
 
 
+SWITCH = """#!/bin/sh
+{} # it fails, or answers otherwise
+[ "$2" = "Ethernet${{3##*.}}" ] && [ "$5/$7" = 17/4791 ] || exit 3
+echo "Ethernet$((51 + 0x$(printf '%s %s %s' "$3" "$4" "$6" | md5sum | cut -c1-7) % 4))"
+"""
+
+
+class Asked(unittest.TestCase):
+    """Switches whose hash nobody can learn are asked, by a command that answers as they choose."""
+
+    @staticmethod
+    def keyed(flow):
+        return int(hashlib.md5(" ".join(map(str, flow)).encode()).hexdigest()[:7], 16)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.job = hashed.permutation(4)
+        cls.daemon = hashed.Daemon(pathlib.Path(cls.folder.name),
+                                   hashed.records(cls.job, function=cls.keyed))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.stop()
+        cls.folder.cleanup()
+
+    def plan(self, *words, script="", pattern="leaf*", status=0):
+        command = pathlib.Path(self.folder.name) / "ask"
+        command.write_text(SWITCH.format(script))
+        command.chmod(0o755)
+        done = self.daemon.ask("plan", hashed.JOB, "--json", "--oracle", f"{pattern}={command}",
+                               *words)
+        self.assertEqual((done.returncode, done.stderr), (status, ""), done.stdout)
+        return json.loads(done.stdout)
+
+    def moved(self, plan):
+        """The flows with the ports of the plan, each of which leads where it is said to."""
+        flows = {flow: flow for flow in self.job}
+        for move in plan["moves"]:
+            was = (move["flow"]["src"], move["flow"]["dst"], move["flow"]["sport"])
+            flows[was] = (*was[:2], move["sport"])
+            self.assertEqual([h["out"] for h in move["hops"]],
+                             [f"Ethernet{hop[2]}" for hop in hashed.path(flows[was], self.keyed)])
+        return flows
+
+    def loads(self, flows):
+        return collections.Counter((hop[0], hop[2]) for flow in flows
+                                   for hop in hashed.path(flow, self.keyed)[:2])
+
+    def test_asked(self):
+        plan = self.plan()
+        self.assertGreater(max(self.loads(self.job).values()), 1)
+        self.assertEqual(max(self.loads(self.moved(plan).values()).values()), 1)
+        self.assertEqual((plan["movable"], plan["accuracy"]), (len(self.job), 1))
+        # Each present flow once, and enough ports to find four paths: 8.3 in the mean.
+        self.assertGreaterEqual(plan["asked"], len(self.job) * 5)
+        self.assertLess(plan["asked"], len(self.job) * 60)
+        done = self.daemon.ask("plan", hashed.JOB, "--oracle",
+                               f"leaf*={self.folder.name}/ask")
+        self.assertIn(f"Switches were asked {plan['asked']} times", done.stdout)
+        self.assertIn("Answers: at least 100.0 % of predictions were right", done.stdout)
+
+    def test_failed(self):
+        """With a link that is down: what is left is asked about; flows of that link find another."""
+        live = 'if [ "$1" = leaf1 ]; then echo "Ethernet$((52 + $6 % 3))"; exit; fi'
+        plan = self.plan("--failed", "leaf2/Ethernet53")
+        down = {("192.0.2.2", 53), ("192.0.2.103", 2)}
+        lost = [f for f in self.job if down & {(h[0], h[2]) for h in hashed.path(f, self.keyed)}]
+        self.assertTrue(lost)
+        self.assertEqual((plan["lost"], plan["stuck"]), (len(lost), 0))
+        flows = self.moved(plan)
+        self.assertFalse(down & set(self.loads(flows.values())))
+        self.assertFalse({f for f in lost if flows[f] == f})
+        # What it says now is not what samples showed: it is not believed.
+        refused = " ".join(self.plan(script=live, status=65)["refused"])
+        self.assertRegex(refused, r"of 16 flows of the job .* take another one")
+
+    def test_not_answered(self):
+        for script, pattern, said in (
+                ('[ "$1" != leaf3 ] || { echo no route to it >&2; exit 2; }', "leaf*",
+                 "switch 'leaf3' cannot be asked: it failed: no route to it"),
+                ("exit 1", "leaf*", "gave no answer for the flows of the job"),
+                ("echo two names; exit", "leaf*", "something other than the name of a port"),
+                ("", "leaf[123]", "switch 'leaf4': its choice does not follow")):
+            plan = self.plan(script=script, pattern=pattern, status=65)
+            self.assertIn(said, " ".join(plan["refused"]))
+            self.assertNotIn("moves", plan)
+        done = self.daemon.ask("plan", hashed.JOB, "--oracle", "leaf*=ask")
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("needs the full path of a program", done.stderr)
+
+
+class Dual(unittest.TestCase):
+    """By which of its two ports a NIC sends follows from no hash of a switch: its flow stays."""
+
+    def test_dual(self):
+        one = hashed.address(1, 1)
+        cables = hashed.topology().replace(
+            f"[{one}], attach: [", f"[{one}], attach: [{{switch: leaf2, port: Ethernet9}}, ").replace(
+            "[192.0.2.2], ports: [", "[192.0.2.2], ports: [{name: Ethernet9, ifindex: 9}, ")
+        job = hashed.permutation(3)
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = hashed.Daemon(pathlib.Path(folder), hashed.records(job), cables)
+            try:
+                # The spines now have a choice towards that NIC.
+                command = pathlib.Path(folder) / "ask"
+                command.write_text('#!/bin/sh\n[ "$1" != leaf1 ] || exit 1\necho Ethernet1\n')
+                command.chmod(0o755)
+                done = daemon.ask("plan", hashed.JOB, "--json", "--oracle", f"spine*={command}")
+            finally:
+                daemon.stop()
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        plan = json.loads(done.stdout)
+        self.assertEqual((plan["flows"], plan["movable"]), (len(job), len(job) - 1))
+        self.assertIn("1 flows of the job leave by NICs with several ports", " ".join(plan["unknown"]))
+        self.assertNotIn(one, [m["flow"]["src"] for m in plan["moves"]])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -59,14 +59,16 @@ snapshot() # NAME
 
 connected() { [ "$(in_use "$1/1")" -ge "$2" ]; } # DEVICE QPS
 
+# Few messages at once: the last queue pair has its turn soon, on a slow machine too.
 perftest() # NAME PROGRAM PORT QPS CLIENT
 {
-    local server client
-    "$2" -d rxe_h2 -x 1 -q "$4" -u 19 -F -s 4096 -D 5 -p "$3" >"$out/$1-server.log" 2>&1 &
+    local server client how="-x 1 -q $4 -u 19 -F -s 4096 -t 16 -D $((5 * slow / 100)) -p $3"
+    # shellcheck disable=SC2086 # words
+    "$2" -d rxe_h2 $how >"$out/$1-server.log" 2>&1 &
     server=$!
     until_ "listening $3" || return 1
-    SLURM_JOB_ID=4711 "$2" -d "$5" -x 1 -q "$4" -u 19 -F -s 4096 -D 5 -p "$3" 127.0.0.1 \
-        >"$out/$1-client.log" 2>&1 &
+    # shellcheck disable=SC2086 # words
+    SLURM_JOB_ID=4711 "$2" -d "$5" $how 127.0.0.1 >"$out/$1-client.log" 2>&1 &
     client=$!
     until_ "connected $5 $4" || return 1
     snapshot "$1"

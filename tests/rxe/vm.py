@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -173,7 +174,15 @@ def wait(process, console, show, deadline):
 
 
 class StoodStill(Exception):
-    """A machine did not come to its end: at times an emulated guest does not go on."""
+    """A machine did not come to its end: at times an emulated guest does not go on, or its own kernel
+    fails (rdma_rxe, when a packet is freed after its queue pair)."""
+
+
+def panic(share, machine):
+    """What the machine's kernel died of, "" where it did not."""
+    text = (share / f"console-{machine.name}.log").read_text(errors="replace")
+    found = re.search(r"(?:BUG|Oops|RIP): .*", text) if "Kernel panic - not syncing" in text else None
+    return found[0].strip() if found else ""
 
 
 def run(guest, share, script, machines, seconds, show=print):
@@ -188,10 +197,11 @@ def run(guest, share, script, machines, seconds, show=print):
                 time.sleep(0.05)
             running.append((machine, start(guest, share, script, machine)))
         for machine, process in running:
-            if wait(process, Console(share, machine), show, deadline):
-                wrong.append(result(share, machine))
-            else:
+            if not wait(process, Console(share, machine), show, deadline):
                 raise StoodStill(f"machine '{machine.name}' did not end in {deadline.seconds:.0f} s")
+            if panic(share, machine):
+                raise StoodStill(f"the kernel of machine '{machine.name}' failed: {panic(share, machine)}")
+            wrong.append(result(share, machine))
     finally:
         for _, process in running:
             if process.poll() is None:

@@ -12,13 +12,15 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from ipaddress import ip_address
 
 sys.dont_write_bytecode = True
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS / "golden/daemon"), str(TESTS / "shim")]
+sys.path[:0] = [str(TESTS), str(TESTS / "golden/daemon"), str(TESTS / "shim"), str(TESTS / "faults")]
 import check_shim  # noqa: E402
+import kit  # noqa: E402
 import rig  # noqa: E402
 import speed  # noqa: E402
 
@@ -44,6 +46,7 @@ hosts:
   - {name: node3, nics: [{addresses: [10.0.0.3], attach: [{switch: leaf2, port: h3}]}]}
 """
 PORT = {2: 0xc123, 3: 0xd456}
+PLAN_PORT, TAKEN_BACK = 28, 4  # of fabrictrace.proto
 
 
 def hops(dst, spine):
@@ -211,6 +214,41 @@ class Followed(unittest.TestCase):
         self.ask(2)
         self.until("no port is given", lambda: self.job.label(2) == 0)
         self.until("and it says so", lambda: self.stands(first, stage="withdrawn", hosts_ended=1))
+        self.assertEqual(self.job.end(), 0)
+
+    def test_stranger(self):
+        """A host that no other one of the job knows cannot say that its owner took the plan back; one
+        that others have flows to can."""
+        first = 1700000000000
+        self.agent.lay_down(plan(first, {2: 1}))
+        self.ask(2)
+        self.until("it is confirmed", lambda: self.stands(first, stage="confirmed"), {2: 1})
+        peer = kit.Peer(self.daemon.port, "by-hand", "fabrictrace-agent")
+        now = int(time.time() * 1000)
+
+        def flow(host, other):
+            five = (kit.data(1, ip_address(f"10.0.0.{host}").packed) + kit.data(2, ip_address(
+                f"10.0.0.{other}").packed) + kit.number(3, 50000) + kit.number(4, 4791) + kit.number(5, 17))
+            return kit.record(kit.FLOW, (kit.number(1, now) + kit.number(2, 500) + kit.number(3, now - 1000)
+                                         + kit.data(4, f"node{host}") + kit.data(6, five) + kit.number(7, 1)
+                                         + kit.number(8, 1) + kit.data(17, JOB)))
+
+        def taken_back(host):
+            return kit.record(PLAN_PORT, (kit.number(1, now) + kit.data(2, f"node{host}") + kit.data(3, JOB)
+                                          + kit.number(4, os.getuid()) + kit.number(8, TAKEN_BACK)
+                                          + kit.number(10, first)))
+
+        # Of reports that come again and again some are looked at. The stranger says that it is in the job.
+        peer.send(500 * (flow(1, 2) + flow(2, 1) + flow(3, 1)) + taken_back(3))
+        self.assertTrue(peer.settled())
+        self.until("the stranger is refused",
+                   lambda: self.daemon.metric("fabrictraced_plan_ends_refused_total") == 1)
+        self.assertTrue(self.stands(first, stage="confirmed"), self.plans())
+        peer.send(taken_back(2))
+        self.assertTrue(peer.settled())
+        self.until("it is withdrawn", lambda: self.stands(first, stage="withdrawn", end="owner"))
+        self.assertEqual(self.daemon.metric("fabrictraced_plan_ends_refused_total"), 1)
+        peer.close()
         self.assertEqual(self.job.end(), 0)
 
 

@@ -99,3 +99,9 @@ tests_unit_check_owners_others_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_rdma_devices_SOURCES = tests/unit/check_rdma_devices.c tests/unit/unit.h
 tests_unit_check_rdma_devices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_rdma_devices_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_course
+TESTS += tests/unit/check_course
+tests_unit_check_course_SOURCES = tests/unit/check_course.c tests/unit/unit.h
+tests_unit_check_course_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_course_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)

@@ -48,3 +48,9 @@ tests_unit_check_secret_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
 tests_unit_check_task_SOURCES = tests/unit/check_task.c tests/unit/unit.h
 tests_unit_check_task_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_task_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_digest
+TESTS += tests/unit/check_digest
+tests_unit_check_digest_SOURCES = tests/unit/check_digest.c tests/unit/unit.h
+tests_unit_check_digest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_digest_LDADD = lib/base/libftbase.a $(XXHASH_LIBS) $(CHECK_LIBS)

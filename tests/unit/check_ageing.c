@@ -33,7 +33,7 @@ static const char *name_of(struct ft_attach *attach, struct ft_ip ip)
     return NULL;
 }
 
-START_TEST(names_that_no_host_says_give_way)
+START_TEST(names_that_no_host_says_make_room)
 {
     struct ft_attach *attach = ft_attach_new(CAP);
     struct ft_ip agent = made_up(9999), ip = ft_ip4((uint8_t[4]){10, 0, 0, 1}), kept = made_up(7);
@@ -92,7 +92,7 @@ static int load_of(struct ft_processors *p, struct ft_ip agent, int64_t now_ms)
     return ft_processors_take(p, &load, now_ms);
 }
 
-START_TEST(processors_that_nobody_tells_of_give_way)
+START_TEST(processors_that_nobody_reports_make_room)
 {
     struct ft_processors *p = ft_processors_new(CAP);
 
@@ -119,7 +119,7 @@ static size_t unrated_after(struct ft_unrated *u, struct ft_ip agent, int64_t no
     return count;
 }
 
-START_TEST(exporters_without_a_rate_give_way)
+START_TEST(exporters_without_a_rate_make_room)
 {
     struct ft_unrated *u = ft_unrated_new(CAP);
 
@@ -210,7 +210,7 @@ static bool account(struct ft_pipeline *p, const char *source, int64_t now_ms)
     return ft_pipeline_stats(p)->fates[FT_RECORD_TABLE_FULL] == full;
 }
 
-START_TEST(sources_that_say_nothing_give_way_after_two_minutes)
+START_TEST(sources_that_say_nothing_make_room_after_two_minutes)
 {
     struct ft_pipeline *p = make_pipeline();
     char name[32];
@@ -237,6 +237,6 @@ START_TEST(sources_that_say_nothing_give_way_after_two_minutes)
 END_TEST
 
 FT_UNIT_MAIN("ageing", a_sampling_rate_of_0_that_stands_is_an_event,
-             names_that_no_host_says_give_way, a_name_goes_with_the_last_address_that_had_it,
-             processors_that_nobody_tells_of_give_way, exporters_without_a_rate_give_way,
-             sources_that_say_nothing_give_way_after_two_minutes)
+             names_that_no_host_says_make_room, a_name_goes_with_the_last_address_that_had_it,
+             processors_that_nobody_reports_make_room, exporters_without_a_rate_make_room,
+             sources_that_say_nothing_make_room_after_two_minutes)

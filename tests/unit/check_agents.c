@@ -39,7 +39,7 @@ static void find_all(const struct ft_agents *agents, int64_t now_ms, struct ft_f
         ;
 }
 
-START_TEST(tells_what_each_host_lacks)
+START_TEST(tells_what_each_host_misses)
 {
     struct ft_agents *agents = ft_agents_new(2, 1 << 20);
     Fabrictrace__HostStatus empty = FABRICTRACE__HOST_STATUS__INIT;
@@ -123,4 +123,4 @@ START_TEST(bytes_are_bounded)
 }
 END_TEST
 
-FT_UNIT_MAIN("agents", tells_what_each_host_lacks, many_hosts_are_summed_up, bytes_are_bounded)
+FT_UNIT_MAIN("agents", tells_what_each_host_misses, many_hosts_are_summed_up, bytes_are_bounded)

@@ -58,7 +58,7 @@ static void square(double (*factor)(uint32_t from, uint32_t to))
 
 static void judge(double least, double usual, size_t expected)
 {
-    ck_assert_int_eq(ft_blame_find(cells, count, MOST, least, usual, &blames), 0);
+    ck_assert_int_eq(ft_blame_find(cells, count, MOST, least, usual, &blames, NULL), 0);
     ck_assert_uint_eq(blames.count, expected);
 }
 
@@ -118,7 +118,7 @@ START_TEST(a_polish_takes_a_sum_apart)
         all[i] = (struct ft_polish_cell){
             .row = i / 3, .column = i % 3, .value = 5 + 2.0 * (i / 3) + (i % 3) - 1.0};
     all[2].value += 10;
-    ck_assert_int_eq(ft_polish_init(&p, all, 9, 3, 3), 0);
+    ck_assert_int_eq(ft_polish_init(&p, all, 9, 3, 3, NULL), 0);
     ck_assert_double_eq_tol(p.centre, 7, 1e-9);
     for (uint32_t i = 0; i < 3; i++) {
         ck_assert_double_eq_tol(p.rows[i], 2.0 * i - 2, 1e-9);
@@ -127,7 +127,7 @@ START_TEST(a_polish_takes_a_sum_apart)
     for (uint32_t i = 0; i < 9; i++)
         ck_assert_double_eq_tol(all[i].residual, i == 2 ? 10 : 0, 1e-9);
     ft_polish_free(&p);
-    ck_assert_int_eq(ft_polish_init(&p, all, 0, 0, 0), 0);
+    ck_assert_int_eq(ft_polish_init(&p, all, 0, 0, 0, NULL), 0);
     ft_polish_free(&p);
 }
 END_TEST
@@ -271,7 +271,7 @@ START_TEST(links_that_no_pair_separates_are_not_chosen_from)
 END_TEST
 
 /* Two pairs of two ranks, one of them slow. */
-START_TEST(of_two_ranks_the_slow_direction_is_told)
+START_TEST(of_two_ranks_the_slow_direction_is_reported)
 {
     fresh();
     cell(0, 1, 2);
@@ -345,4 +345,5 @@ FT_UNIT_MAIN("blame", a_pair_that_is_not_slow_acquits_its_ends, a_receiver_or_th
              most_rows_are_slow_against_their_past, a_ring_alone_leaves_all_three,
              links_vote_in_a_ring, what_is_acquitted_leaves_the_other,
              a_link_under_several_pairs_is_named, links_that_no_pair_separates_are_not_chosen_from,
-             of_two_ranks_the_slow_direction_is_told, where_half_of_a_ring_is_slow_nobody_is_blamed)
+             of_two_ranks_the_slow_direction_is_reported,
+             where_half_of_a_ring_is_slow_nobody_is_blamed)

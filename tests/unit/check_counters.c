@@ -3,6 +3,8 @@
 
 #include "tests/unit/counters_rig.h"
 
+#include <malloc.h>
+
 static struct ft_counters *counters;
 static int64_t heard_ms; /* when a poll comes in */
 
@@ -187,7 +189,7 @@ static int take_of(uint32_t switch_id, uint32_t ifindex)
 }
 
 /* Whoever sends polls of ports that do not exist shuts others out for ten minutes at most. */
-START_TEST(ports_that_nobody_tells_of_give_way)
+START_TEST(ports_that_nobody_reports_make_room)
 {
     begin();
     heard_ms = START_MS;
@@ -223,8 +225,40 @@ START_TEST(ports_that_nobody_tells_of_give_way)
 }
 END_TEST
 
-FT_UNIT_MAIN("counters", ports_that_nobody_tells_of_give_way,
+static size_t memory_taken(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+/* By the allocator's own count, at several sizes of the table: just before it doubles its slots,
+ * just after it, and full. */
+START_TEST(a_port_takes_what_the_budget_gives_it)
+{
+    static const uint32_t counts[] = {24576, 24577, 60000, 98304, 98305};
+
+    topology = leafspine(2, 2, 1);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        size_t before = memory_taken(), after;
+
+        counters = ft_counters_new(counts[i], WINDOW_MS, topology);
+        heard_ms = START_MS;
+        for (uint32_t port = 0; port < counts[i]; port++)
+            ck_assert_int_eq(take_of(port & 1, 1000 + port / 2), 0);
+        ck_assert_int_eq(take_of(0, 1), -ENOSPC);
+        after = memory_taken();
+        /* A sanitizer's allocator does not count. */
+        ck_assert_uint_ge(after - before, before ? 1000 * (size_t)counts[i] : 0);
+        ck_assert_uint_le(after - before, FT_COUNTERS_PORT_BYTES * (size_t)counts[i]);
+        ft_counters_free(counters);
+    }
+    ft_topology_free(topology);
+}
+END_TEST
+
+FT_UNIT_MAIN("counters", ports_that_nobody_reports_make_room,
              differences_are_laid_on_windows_by_time, a_clock_that_is_set_back_begins_anew,
              a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
-             polls_that_cannot_be_are_refused)
+             polls_that_cannot_be_are_refused, a_port_takes_what_the_budget_gives_it)

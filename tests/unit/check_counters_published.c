@@ -197,7 +197,7 @@ static void doctor_says(const char *switch_name, const char *port, const char *t
 }
 
 /* By sFlow: broken frames so far, and the state by LACP. */
-static void tell_health(int n, uint64_t fcs, uint64_t too_long, uint32_t state)
+static void report_health(int n, uint64_t fcs, uint64_t too_long, uint32_t state)
 {
     Fabrictrace__EthernetCounters ethernet = FABRICTRACE__ETHERNET_COUNTERS__INIT;
     Fabrictrace__LagMember lag = FABRICTRACE__LAG_MEMBER__INIT;
@@ -218,7 +218,7 @@ static void tell_health(int n, uint64_t fcs, uint64_t too_long, uint32_t state)
     ft_pipeline_record(pipeline, &p.record, ms);
 }
 
-static void tell_processor(int n, double percent)
+static void report_processor(int n, double percent)
 {
     struct ft_ip agent = leafspine_switch_ip(2);
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
@@ -236,7 +236,7 @@ static void tell_processor(int n, double percent)
     ft_pipeline_record(pipeline, &record, ms);
 }
 
-static void tell_optics(int n, uint32_t low, bool up)
+static void report_optics(int n, uint32_t low, bool up)
 {
     Fabrictrace__Optics optics = FABRICTRACE__OPTICS__INIT;
     int64_t ms = START_MS + (int64_t)n * WINDOW_MS;
@@ -253,33 +253,33 @@ static void tell_optics(int n, uint32_t low, bool up)
     ft_pipeline_record(pipeline, &p.record, ms);
 }
 
-START_TEST(the_doctor_tells_of_dim_light)
+START_TEST(the_doctor_reports_dim_light)
 {
     open_pipeline();
-    tell_optics(0, 0, true);
+    report_optics(0, 0, true);
     doctor_says("leaf0", "up0", "light", false);
-    tell_optics(1, 1, true);
+    report_optics(1, 1, true);
     doctor_says("leaf0", "up0", "1 of its 4 lanes receive less light than its transceiver needs",
                 true);
     /* A port that is down receives none, and that is known. */
-    tell_optics(2, 4, false);
+    report_optics(2, 4, false);
     doctor_says("leaf0", "up0", "light", false);
     close_pipeline();
 }
 END_TEST
 
 /* A link that goes down and comes back, as its port tells; what was down from the start did not. */
-START_TEST(a_link_that_flaps_is_told)
+START_TEST(a_link_that_flaps_is_reported)
 {
     open_pipeline();
     first_polls();
     for (int n = 0; n < 5; n++) {
         doctor_says("leaf0", "up0", "it went down", false);
-        tell_optics(n, 0, n % 2 != 0);
+        report_optics(n, 0, n % 2 != 0);
     }
     doctor_says("leaf0", "up0", "it went down 2 times in the last hour", true);
     doctor_says("leaf0", "up1", "it went down", false);
-    tell_optics(5, 0, true);
+    report_optics(5, 0, true);
     run_window(6, 0.97, 0.97);
     ft_writer_reset(&out);
     run_window(7, 0.97, 0.97);
@@ -297,19 +297,19 @@ START_TEST(a_link_that_flaps_is_told)
 }
 END_TEST
 
-START_TEST(the_doctor_tells_of_ports_and_processors)
+START_TEST(the_doctor_reports_ports_and_processors)
 {
     open_pipeline();
     /* Counts of before our time say nothing; 0x3d: in sync, collecting and distributing. */
-    tell_health(0, 70000, 300, 0x3d);
-    tell_health(1, 70004, 300, 0x3d);
-    tell_processor(1, 89.9);
+    report_health(0, 70000, 300, 0x3d);
+    report_health(1, 70004, 300, 0x3d);
+    report_processor(1, 89.9);
     doctor_says("leaf0", "up0", "wrong check sequence", false);
     doctor_says("leaf0", "up0", "too long", false);
     doctor_says("leaf0", "up0", "LACP", false);
     doctor_says("spine0", "", "processor", false);
-    tell_health(2, 70020, 311, 0x0d);
-    tell_processor(2, 97);
+    report_health(2, 70020, 311, 0x0d);
+    report_processor(2, 97);
     doctor_says("leaf0", "up0",
                 "it received 20 frames with a wrong check sequence and 0 symbol errors in 20 s",
                 true);
@@ -321,15 +321,15 @@ START_TEST(the_doctor_tells_of_ports_and_processors)
                 true);
     doctor_says("spine1", "", "processor", false);
     /* As Open vSwitch tells when its partner has fallen silent: all set, and expired. */
-    tell_health(3, 70020, 311, 0xbf);
+    report_health(3, 70020, 311, 0xbf);
     doctor_says("leaf0", "up0", "LACP", true);
     /* SNMP's counters go before, and have no such errors. */
     poll(0, 100, START_MS + 2 * WINDOW_MS, 0, 0);
     doctor_says("leaf0", "up0", "wrong check sequence", true);
     /* What is over is told no more. */
-    tell_processor(3, 12);
+    report_processor(3, 12);
     for (int n = 4; n < 13; n++)
-        tell_health(n, 70020, 311, 0x3d);
+        report_health(n, 70020, 311, 0x3d);
     doctor_says("leaf0", "up0", "received", false);
     doctor_says("leaf0", "up0", "LACP", false);
     doctor_says("spine0", "", "processor", false);
@@ -460,7 +460,7 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
 }
 END_TEST
 
-FT_UNIT_MAIN("counters, published", a_link_that_flaps_is_told, the_doctor_tells_of_dim_light,
-             link_records_tell_the_counters, the_doctor_tells_of_ports_and_processors,
+FT_UNIT_MAIN("counters, published", a_link_that_flaps_is_reported, the_doctor_reports_dim_light,
+             link_records_tell_the_counters, the_doctor_reports_ports_and_processors,
              a_silent_exporter_is_named_and_comes_back, a_wrong_sampling_rate_is_named,
              late_counters_are_no_wrong_sampling_rate, no_flow_stays_on_a_link_that_is_down)

@@ -127,7 +127,7 @@ static size_t findings(const char *at, const char *says)
     return count;
 }
 
-START_TEST(a_detour_is_told_with_its_hops)
+START_TEST(a_detour_is_reported_with_its_hops)
 {
     static const char *const hops[HOPS] = {"leaf0 host0 up0", "spine0 down0 down0", "leaf0 up0 up1",
                                            "spine1 down0 down1", "leaf1 up1 host0"};
@@ -232,6 +232,6 @@ START_TEST(what_is_over_the_cap_is_counted)
 }
 END_TEST
 
-FT_UNIT_MAIN("detours", a_detour_is_told_with_its_hops, one_event_for_a_switch_and_leaf,
+FT_UNIT_MAIN("detours", a_detour_is_reported_with_its_hops, one_event_for_a_switch_and_leaf,
              an_equal_cost_path_is_no_detour, it_ends_ten_seconds_after_the_last_flow,
              what_is_over_the_cap_is_counted)

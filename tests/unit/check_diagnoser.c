@@ -19,6 +19,7 @@
 #define COMM       "0000000000000fab"
 #define HANG_MS    10000
 #define NS_PER_MS  UINT64_C(1000000)
+#define WORK       37 /* so little that a look pauses everywhere */
 
 static struct ft_diagnoser *diagnoser;
 static struct ft_events *events;
@@ -87,7 +88,7 @@ static void step(int64_t ms)
     const struct ft_diagnoser_surroundings around = {
         .fabric = "lab", .events = events, .emitter = &emitter};
 
-    for (now_ms = ms; ft_diagnoser_step(diagnoser, now_ms, &around);)
+    for (now_ms = ms; ft_diagnoser_step(diagnoser, now_ms, WORK, &around);)
         ;
 }
 

@@ -3,9 +3,11 @@
 #include "config.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/diagnosis/diagnosis.h"
+#include "lib/diagnosis/found.h"
 #include "tests/unit/unit.h"
 
 #define MS       1000000ULL
@@ -349,7 +351,28 @@ START_TEST(a_stage_without_its_like)
 }
 END_TEST
 
+/* What is found is bounded: each further one takes the room of the last, and is counted. */
+START_TEST(what_is_found_is_bounded)
+{
+    struct ft_diagnoses all = {0};
+
+    for (uint32_t i = 0; i < FT_DIAGNOSES_MAX + 44; i++) {
+        struct ft_diagnosis *d = ft_diagnoses_add(&all, FT_SYNDROME_COMM_SLOW);
+
+        ck_assert_ptr_nonnull(d);
+        d->process = i;
+        d->waiting = calloc(FT_DIAGNOSIS_WAITING, sizeof(*d->waiting));
+    }
+    ck_assert_uint_eq(all.count, FT_DIAGNOSES_MAX);
+    ck_assert_uint_eq(all.left_out, 44);
+    ck_assert_uint_eq(all.items[0].process, 0);
+    ck_assert_uint_eq(all.items[FT_DIAGNOSES_MAX - 1].process, FT_DIAGNOSES_MAX + 43);
+    ft_diagnoses_free(&all);
+}
+END_TEST
+
 FT_UNIT_MAIN("diagnosis", nothing_is_wrong, a_rank_that_never_enters, the_last_operation_is_cut,
              two_are_under_way, an_operation_that_stands, another_operation_than_the_others,
              a_rank_that_enters_late, a_collective_that_becomes_slow, sender_receiver_or_pair,
-             a_rank_that_leaves_late, ranks_that_wait_for_each_other, a_stage_without_its_like)
+             a_rank_that_leaves_late, ranks_that_wait_for_each_other, a_stage_without_its_like,
+             what_is_found_is_bounded)

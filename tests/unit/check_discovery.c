@@ -8,7 +8,7 @@
 
 #include "tests/unit/discovery_rig.h"
 
-START_TEST(reports_alone_give_the_whole_fabric)
+START_TEST(reports_alone_give_the_complete_fabric)
 {
     begin(true);
     send_all();
@@ -122,7 +122,7 @@ START_TEST(a_link_whose_port_is_down_leaves_and_comes_back)
 }
 END_TEST
 
-START_TEST(the_port_of_a_host_that_is_down_is_told)
+START_TEST(the_port_of_a_host_that_is_down_is_reported)
 {
     begin(true);
     host_port(1, 1)->info.oper_up = false;
@@ -237,7 +237,7 @@ START_TEST(lldp_that_begins_anew_changes_nothing)
 }
 END_TEST
 
-START_TEST(an_unreachable_switch_keeps_its_place)
+START_TEST(an_unreachable_switch_stays_listed)
 {
     static char problem[] = "timeout";
 
@@ -359,7 +359,7 @@ START_TEST(a_poller_whose_clock_was_set_back_is_heard)
 }
 END_TEST
 
-START_TEST(the_file_wins_and_the_contradiction_is_told)
+START_TEST(the_file_wins_and_the_contradiction_is_reported)
 {
     begin(true);
     ft_topology_free(base);
@@ -443,13 +443,13 @@ START_TEST(reports_that_cannot_be_are_refused)
 }
 END_TEST
 
-FT_UNIT_MAIN("discovery", reports_alone_give_the_whole_fabric, the_order_of_reports_does_not_matter,
-             one_side_that_speaks_is_enough, port_ids_are_resolved_by_their_kind,
-             a_link_whose_port_is_down_leaves_and_comes_back,
-             the_port_of_a_host_that_is_down_is_told, a_link_that_neither_side_hears_is_down,
+FT_UNIT_MAIN("discovery", reports_alone_give_the_complete_fabric,
+             the_order_of_reports_does_not_matter, one_side_that_speaks_is_enough,
+             port_ids_are_resolved_by_their_kind, a_link_whose_port_is_down_leaves_and_comes_back,
+             the_port_of_a_host_that_is_down_is_reported, a_link_that_neither_side_hears_is_down,
              a_recabled_port_takes_its_new_link, silence_of_lldp_changes_nothing,
-             lldp_that_begins_anew_changes_nothing, an_unreachable_switch_keeps_its_place,
+             lldp_that_begins_anew_changes_nothing, an_unreachable_switch_stays_listed,
              an_address_that_never_answered_is_no_switch, silence_is_measured_against_the_others,
              clocks_of_pollers_may_differ, a_poller_whose_clock_was_set_back_is_heard,
-             the_file_wins_and_the_contradiction_is_told, a_switch_is_a_set_of_addresses,
+             the_file_wins_and_the_contradiction_is_reported, a_switch_is_a_set_of_addresses,
              doubled_names_stay_two_switches, reports_that_cannot_be_are_refused)

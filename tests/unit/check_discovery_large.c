@@ -186,7 +186,7 @@ END_TEST
 
 /* Devices that two switches hear, each of which may be a switch that says nothing, while packets of
  * a thousand addresses come in at two places, and a thousand addresses are polled in vain. */
-START_TEST(strangers_are_told_apart_without_a_search)
+START_TEST(strangers_are_distinguished_without_a_search)
 {
     struct box *box[2] = {make_box(1), make_box(2)}, *mute = make_box(3);
     uint64_t looks;
@@ -310,4 +310,4 @@ START_TEST(no_step_of_a_large_build_is_long)
 END_TEST
 
 FT_UNIT_MAIN("discovery_large", a_switch_of_eight_thousand_ports_is_no_search,
-             strangers_are_told_apart_without_a_search, no_step_of_a_large_build_is_long)
+             strangers_are_distinguished_without_a_search, no_step_of_a_large_build_is_long)

@@ -74,7 +74,7 @@ START_TEST(forgets_what_is_old)
 }
 END_TEST
 
-START_TEST(volume_is_of_the_best_sampled_place)
+START_TEST(volume_is_of_the_best_sampled_point)
 {
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
     struct ft_evidence ev;
@@ -179,7 +179,7 @@ START_TEST(shares_count_no_packet_twice)
 }
 END_TEST
 
-START_TEST(too_many_places_are_refused)
+START_TEST(too_many_labels_are_refused)
 {
     struct ft_evidence ev;
     int64_t before_ms;
@@ -194,5 +194,5 @@ END_TEST
 
 FT_UNIT_MAIN("evidence, shares", spraying_is_multipath_with_shares,
              spraying_is_seen_where_spines_alone_sample, forgets_what_is_old,
-             volume_is_of_the_best_sampled_place, no_packet_counts_twice,
-             shares_count_no_packet_twice, too_many_places_are_refused)
+             volume_is_of_the_best_sampled_point, no_packet_counts_twice,
+             shares_count_no_packet_twice, too_many_labels_are_refused)

@@ -165,7 +165,7 @@ static const struct {
     {{UD_SEND_ONLY, UD_SEND_ONLY}, false}, {{WRITE_MIDDLE, 0x11}, true},
 };
 
-START_TEST(numbers_of_several_rows_are_not_told)
+START_TEST(numbers_of_several_rows_are_not_reported)
 {
     struct ft_fold *fold = ft_fold_new(16, 0);
 
@@ -202,7 +202,7 @@ START_TEST(refusals_are_counted_by_their_syndrome)
 }
 END_TEST
 
-START_TEST(notifications_are_told_apart)
+START_TEST(notifications_are_distinguished)
 {
     struct ft_sflow_flow flow = flow_of(49441);
     const Fabrictrace__Observation *o;
@@ -263,7 +263,7 @@ START_TEST(sums_what_agrees)
 END_TEST
 
 /* The newest sample's, in whatever order they come. */
-START_TEST(the_newest_ttl_is_told)
+START_TEST(the_newest_ttl_is_reported)
 {
     struct ft_fold *fold = ft_fold_new(16, 0);
     struct ft_sflow_flow flow = flow_of(49441);
@@ -284,7 +284,7 @@ START_TEST(the_newest_ttl_is_told)
 }
 END_TEST
 
-START_TEST(a_queue_pair_is_told_only_when_samples_agree)
+START_TEST(a_queue_pair_is_reported_only_when_samples_agree)
 {
     struct ft_fold *fold = ft_fold_new(16, 0);
     struct ft_sflow_flow flow = flow_of(49441);
@@ -495,11 +495,64 @@ START_TEST(long_intervals_are_flushed_by_their_last_samples)
 }
 END_TEST
 
-FT_UNIT_MAIN("fold", long_intervals_are_flushed_by_their_last_samples,
+#define MICE      800
+#define ELEPHANTS 10
+#define PART      8
+
+static unsigned sent_of[MICE + ELEPHANTS];
+
+static void count_sent(void *arg, const Fabrictrace__Record *record)
+{
+    uint64_t *samples = arg;
+
+    sent_of[record->observation->flow->sport - 1]++;
+    *samples += record->observation->samples;
+}
+
+/* What is left out is no batch of the same flows: each has its turn, at all switches at once, and
+ * those with many samples are always there. */
+START_TEST(flows_that_are_left_out_take_turns)
+{
+    struct ft_fold *fold = ft_fold_new(4 * (MICE + ELEPHANTS), 0);
+    uint64_t sent = 0, given = 0, returned = 0, sums;
+    const struct ft_record_sink counts = {count_sent, &sent};
+
+    memset(sent_of, 0, sizeof(sent_of));
+    ft_fold_thin(fold, PART);
+    for (int64_t round = 0; round < PART; round++) {
+        uint64_t before = given, was_sent = sent;
+
+        for (uint16_t i = 0; i < MICE + ELEPHANTS; i++) {
+            struct ft_sflow_flow flow = flow_of((uint16_t)(1 + i));
+
+            for (int n = 0; n < (i < MICE ? 2 : 40); n++, given++) {
+                /* At two switches in turns: sums of one flow that belong together. */
+                flow.in.value = 1 + (uint32_t)n % 2;
+                add(fold, &flow, 10000 * round + 10 * n);
+            }
+        }
+        returned += ft_fold_flush(fold, (struct ft_wall){10000 * round}, 10000, &counts);
+        /* An eighth of the mice, by chance some more or less. */
+        ck_assert_uint_ge(sent - was_sent, ELEPHANTS * 40 + MICE * 2 / PART / 2);
+        ck_assert_uint_le(sent - was_sent, ELEPHANTS * 40 + MICE * 2 / PART * 2);
+        ck_assert_uint_eq(ft_fold_thinned(fold, &sums) + returned, given);
+        ck_assert_uint_gt(given, before);
+    }
+    ck_assert_uint_eq(returned, sent);
+    ck_assert_uint_eq(ft_fold_thinned(fold, &sums), (PART - 1) * MICE * 2);
+    ck_assert_uint_eq(sums, (PART - 1) * MICE * 2);
+    for (size_t i = 0; i < MICE + ELEPHANTS; i++)
+        ck_assert_uint_eq(sent_of[i], 2 * (i < MICE ? 1 : PART));
+    ft_fold_free(fold);
+}
+END_TEST
+
+FT_UNIT_MAIN("fold", flows_that_are_left_out_take_turns,
+             long_intervals_are_flushed_by_their_last_samples,
              packet_numbers_span_from_the_lowest_to_the_highest,
-             numbers_of_several_rows_are_not_told, refusals_are_counted_by_their_syndrome,
-             notifications_are_told_apart, what_cannot_be_is_cut_and_counted, sums_what_agrees,
-             the_newest_ttl_is_told, a_queue_pair_is_told_only_when_samples_agree,
+             numbers_of_several_rows_are_not_reported, refusals_are_counted_by_their_syndrome,
+             notifications_are_distinguished, what_cannot_be_is_cut_and_counted, sums_what_agrees,
+             the_newest_ttl_is_reported, a_queue_pair_is_reported_only_when_samples_agree,
              the_data_source_says_where_a_sample_was_taken, special_interface_values_are_no_ports,
              whatever_differs_stays_apart, sources_stay_apart_and_are_named,
              flushes_in_the_order_of_arrival_whatever_the_hash,

@@ -20,6 +20,7 @@ static struct join_rig rig;
 static struct ft_follower *follower;
 static struct ft_events *events;
 static struct ft_emitter emitter;
+static uint32_t slot; /* under the first leaf, of the host that reports */
 
 /* What was published since it was looked at last. */
 static Fabrictrace__Plan plan;
@@ -63,7 +64,7 @@ static void begin(void)
     follower = ft_follower_new(1);
     ck_assert(events && follower);
     ft_follower_on_withdrawal(follower, on_ask, NULL);
-    plans = raised = asked = 0;
+    plans = raised = asked = slot = 0;
 }
 
 static void end(void)
@@ -84,6 +85,8 @@ static int report(const char *host, uint16_t sport, unsigned spine,
     Fabrictrace__Hop *list[3] = {&hops[0], &hops[1], &hops[2]};
     struct ft_tuple tuple = join_rig_tuple(sport);
     char up[16], over[16];
+
+    tuple.src = leafspine_host_ip(0, slot);
 
     snprintf(up, sizeof(up), "up%u", spine);
     snprintf(over, sizeof(over), "spine%u", spine);
@@ -107,7 +110,7 @@ static int report(const char *host, uint16_t sport, unsigned spine,
         port.hops = list;
         port.n_hops = 3;
     }
-    return ft_follower_take(follower, &port, JOIN_RIG_START_MS + 600);
+    return ft_follower_take(follower, &port, ft_join_topology(rig.join), JOIN_RIG_START_MS + 600);
 }
 
 static int given(const char *host, uint16_t sport, unsigned spine)
@@ -301,20 +304,73 @@ START_TEST(refused_ports_are_counted_apart)
 }
 END_TEST
 
-START_TEST(what_is_not_whole_is_refused)
+START_TEST(what_is_incomplete_is_refused)
 {
     Fabrictrace__PlanPort port = FABRICTRACE__PLAN_PORT__INIT;
 
     begin();
-    ck_assert_int_eq(ft_follower_take(follower, &port, 0), -EINVAL);
+    ck_assert_int_eq(ft_follower_take(follower, &port, NULL, 0), -EINVAL);
     port.has_time_ms = port.has_uid = port.has_outcome = port.has_plan_time_ms = true;
     port.outcome = FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL;
     port.host = (char *)"h0-0";
     port.job = (char *)"../x";
-    ck_assert_int_eq(ft_follower_take(follower, &port, 0), -EINVAL);
+    ck_assert_int_eq(ft_follower_take(follower, &port, NULL, 0), -EINVAL);
     /* Without a flow there is no port. */
     port.job = (char *)JOB;
-    ck_assert_int_eq(ft_follower_take(follower, &port, 0), -EINVAL);
+    ck_assert_int_eq(ft_follower_take(follower, &port, NULL, 0), -EINVAL);
+    end();
+}
+END_TEST
+
+/* Both hosts report flows of the job to each other. */
+static void are_in_the_job(uint32_t left, uint32_t right)
+{
+    struct ft_tuple there = {.src = leafspine_host_ip(0, left), .dst = leafspine_host_ip(1, right)};
+    struct ft_tuple back = {.src = there.dst, .dst = there.src};
+
+    for (int i = 0; i < 200; i++) {
+        ft_follower_hear(follower, ft_join_topology(rig.join), JOB, &there, JOIN_RIG_START_MS);
+        ft_follower_hear(follower, ft_join_topology(rig.join), JOB, &back, JOIN_RIG_START_MS);
+    }
+}
+
+/* A host of which no other host of the job knows cannot end its plan: neither by saying so, nor by
+ * a newer plan, nor by a port of its own on another path. */
+START_TEST(a_stranger_does_not_count)
+{
+    struct ft_observation o;
+
+    begin();
+    are_in_the_job(0, 0);
+    ck_assert_int_eq(given("h0-0", SPORT, 0), 0);
+    sample(SPORT, 0, JOIN_RIG_START_MS + 1000);
+    look(JOIN_RIG_START_MS + 3000);
+    ck_assert_int_eq(plan.stage, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_CONFIRMED);
+    slot = 1;
+    ck_assert_int_eq(
+        report("h0-1", 0, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK, MADE_MS), -EPERM);
+    ck_assert_int_eq(
+        report("h0-1", SPORT, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL, MADE_MS + 5), 0);
+    ck_assert_int_eq(given("h0-1", SPORT + 1, 0), 0);
+    o = join_rig_seen(SPORT + 1, 1, 1000000, 20);
+    o.tuple.src = leafspine_host_ip(0, 1);
+    o.in_ifindex = 2;
+    join_rig_take(&rig, &o);
+    look(JOIN_RIG_START_MS + 7000);
+    ck_assert_uint_eq(raised + asked, 0);
+    ck_assert_uint_eq(ft_follower_count(follower, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_CONFIRMED),
+                      1);
+    ck_assert_uint_eq(ft_follower_count(follower, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_APPLIED), 0);
+    ck_assert_uint_eq(plan.ports_given, 1);
+    ck_assert_uint_eq(ft_follower_stats(follower).held, 2);
+    ck_assert_uint_eq(ft_follower_stats(follower).strange, 1);
+    /* Once another host of the job has flows to it what it says counts. */
+    are_in_the_job(1, 0);
+    look(JOIN_RIG_START_MS + 8000);
+    ck_assert_uint_eq(ft_follower_stats(follower).held, 0);
+    ck_assert_uint_eq(ft_follower_count(follower, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_WITHDRAWN),
+                      1);
+    ck_assert_uint_eq(ft_follower_count(follower, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_APPLIED), 1);
     end();
 }
 END_TEST
@@ -388,5 +444,5 @@ END_TEST
 FT_UNIT_MAIN("follower", samples_confirm_every_port, samples_from_before_do_not_count,
              another_path_withdraws_until_agents_confirm, what_stays_uncertain_is_withdrawn,
              a_path_that_changes_later_withdraws, its_owner_takes_it_back,
-             refused_ports_are_counted_apart, what_is_not_whole_is_refused,
-             made_up_plans_replace_each_other, all_of_it_is_capped)
+             refused_ports_are_counted_apart, what_is_incomplete_is_refused,
+             a_stranger_does_not_count, made_up_plans_replace_each_other, all_of_it_is_capped)

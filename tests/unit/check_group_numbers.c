@@ -114,5 +114,27 @@ START_TEST(strangers_do_not_push_out_the_others)
 }
 END_TEST
 
-FT_UNIT_MAIN("group_numbers", what_comes_twice_is_known, what_is_missing_is_counted,
-             nobody_is_held_to_what_was_before, strangers_do_not_push_out_the_others)
+/* What another daemon had in between is not missing, what comes twice is still known. */
+START_TEST(a_partition_that_comes_back_misses_nothing)
+{
+    open_numbers(10);
+    ck_assert(take("h1", 1, 0, 1, 10, 10));
+    ck_assert(take("h1", 1, 1, 1, 10, 10));
+    ft_group_numbers_resume(numbers, 0);
+    ck_assert(!take("h1", 1, 0, 1, 10, 10));
+    ck_assert_uint_eq(ft_group_numbers_stats(numbers)->skipped, 0);
+    ck_assert(take("h1", 1, 0, 5, 50, 10));
+    ck_assert_uint_eq(ft_group_numbers_stats(numbers)->skipped, 0);
+    ck_assert(take("h1", 1, 0, 7, 65, 5));
+    ck_assert_uint_eq(ft_group_numbers_stats(numbers)->skipped, 10);
+    ck_assert(take("h1", 1, 1, 3, 25, 5));
+    ck_assert_uint_eq(ft_group_numbers_stats(numbers)->skipped, 20);
+    ck_assert_uint_eq(ft_group_numbers_stats(numbers)->restarts, 0);
+    check_sum();
+    ft_group_numbers_free(numbers);
+}
+END_TEST
+
+FT_UNIT_MAIN("group_numbers", a_partition_that_comes_back_misses_nothing, what_comes_twice_is_known,
+             what_is_missing_is_counted, nobody_is_held_to_what_was_before,
+             strangers_do_not_push_out_the_others)

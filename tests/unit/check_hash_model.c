@@ -295,7 +295,7 @@ static uint32_t ports_only(const struct key *k)
     return k->b[9] ^ k->b[8] >> 1;
 }
 
-START_TEST(what_is_hashed_is_told)
+START_TEST(what_is_hashed_is_reported)
 {
     const struct fabric with = {crc16, 8, true, false, 0}, without = {crc16, 8, false, false, 0},
                         ports = {ports_only, 8, false, false, 0};
@@ -356,5 +356,5 @@ FT_UNIT_MAIN("hash_model", the_words_of_a_flow_are_those_of_the_contract,
              linear_hashes_are_learnt_whatever_seed_and_order, what_is_not_linear_is_refused,
              few_flows_are_not_enough, one_pair_needs_two_dozen_flows,
              one_flow_to_another_destination_is_enough,
-             a_flow_in_a_hundred_on_another_link_is_seen_through, what_is_hashed_is_told,
+             a_flow_in_a_hundred_on_another_link_is_seen_through, what_is_hashed_is_reported,
              links_that_no_flow_can_take_are_named)

@@ -28,7 +28,7 @@ static uint32_t port(const char *name, const char *port_name)
 
 static struct ft_hint hint(const char *name, const char *out, enum ft_hop_by by)
 {
-    return (struct ft_hint){ft_topology_find_switch(t, name), port(name, out), (uint8_t)by};
+    return (struct ft_hint){ft_topology_find_switch(t, name), port(name, out), (uint8_t)by, 0};
 }
 
 START_TEST(without_hints_the_first_choice_is_asked_for)
@@ -100,7 +100,7 @@ START_TEST(samples_go_first)
 END_TEST
 
 /* More equal-cost paths than any list of them would hold. */
-START_TEST(wide_fabrics_are_compared_whole)
+START_TEST(wide_fabrics_are_compared_completely)
 {
     struct ft_hinted way;
     struct ft_hinted_from from;
@@ -119,4 +119,5 @@ START_TEST(wide_fabrics_are_compared_whole)
 END_TEST
 
 FT_UNIT_MAIN("hinted", without_hints_the_first_choice_is_asked_for,
-             a_hint_decides_what_follows_from_it, samples_go_first, wide_fabrics_are_compared_whole)
+             a_hint_decides_what_follows_from_it, samples_go_first,
+             wide_fabrics_are_compared_completely)

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The room for answers: who takes what he gets waits while others hold all of it, and is not cut
- * off.
+ * off. What waits for who takes nothing of a stream is bounded in memory.
  */
 #include "config.h"
 
 #include "lib/io/http.h"
 
 #include <arpa/inet.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -29,6 +31,7 @@
 #define CONNECTION 16
 
 static pid_t server;
+static bool busy; /* other work waits there */
 static uint16_t port;
 static char endpoint[32];
 
@@ -79,6 +82,103 @@ static int good(void *arg, const struct ft_http_request *request, struct ft_writ
     return ft_http_answer_slices(request, &slices) ? 503 : 200;
 }
 
+/* Answers of parts of 2 ms, beside work that waits at each turn of the loop. */
+#define CLIENTS  8
+#define PART_NS  INT64_C(2000000)
+#define A_CLIENT 10 /* parts */
+
+static struct ft_watch *work;
+static unsigned turns, turn_of_part, crowded, soon, parts, left_of[CLIENTS], client_count;
+static struct ft_mono part_ended;
+static int64_t part_took_ns;
+
+static bool always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void on_work(void *arg)
+{
+    (void)arg;
+    turns++;
+    ft_watch_once_arm(work, 0);
+}
+
+/* Counts parts that came in one turn with another, and those before others had their time. */
+static int slow_part(void *arg, struct ft_writer *part)
+{
+    struct ft_mono begin = ft_mono_now();
+    unsigned *left = arg;
+
+    crowded += parts > 0 && turns == turn_of_part;
+    soon += parts > 0 && ft_mono_since_ns(begin, part_ended) < part_took_ns;
+    turn_of_part = turns;
+    parts++;
+    while (ft_mono_since_ns(ft_mono_now(), begin) < PART_NS)
+        ;
+    ft_write_str(part, "part");
+    part_ended = ft_mono_now();
+    part_took_ns = ft_mono_since_ns(part_ended, begin);
+    return --*left > 0;
+}
+
+static int slow(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    unsigned *left = &left_of[client_count++ % CLIENTS];
+    const struct ft_http_slices slices = {slow_part, no_free, left, 100};
+
+    (void)arg;
+    (void)w;
+    *left = A_CLIENT;
+    return ft_http_answer_slices(request, &slices) ? 503 : 200;
+}
+
+static int turns_of(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    (void)arg;
+    (void)request;
+    ft_write_fmt(w, "%u parts, %u crowded, %u soon", parts, crowded, soon);
+    return 200;
+}
+
+#define STREAMS 4
+/* As daemon/memory.c has it: what may wait, and the connection. */
+#define STREAM_BYTES (272 * KIB)
+#define WAITING      (256 * KIB)
+
+static struct ft_http_channel *channel;
+
+static size_t memory_taken(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+/* Sends messages of a length until the listeners are cut off: how much waited, and what memory it
+ * took. */
+static int drip(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    static char line[250000];
+    size_t len = strtoul(ft_http_query(request, "bytes"), NULL, 10), before = memory_taken();
+    size_t most = before, waits = 0;
+    struct ft_http_channel_stats stats;
+
+    (void)arg;
+    memset(line, 'x', sizeof(line));
+    ft_http_channel_stats(channel, &stats);
+    while (stats.slow == 0 && stats.streams == STREAMS) {
+        most = memory_taken() > most ? memory_taken() : most;
+        ft_http_channel_send(channel, "drip", line, len, false);
+        ft_http_channel_stats(channel, &stats);
+        waits += stats.slow ? 0 : len;
+    }
+    /* A sanitizer's allocator does not count. */
+    ft_write_fmt(w, "%zu %zu", waits, before ? most - before : waits * STREAMS);
+    return 200;
+}
+
 static int state(void *arg, const struct ft_http_request *request, struct ft_writer *w)
 {
     (void)arg;
@@ -96,14 +196,24 @@ static void serve(int result)
 
     if (!http || ft_http_route(http, "/hold", "text/plain", hold, NULL) ||
         ft_http_route(http, "/good", "text/plain", good, NULL) ||
+        ft_http_route(http, "/drip", "text/plain", drip, NULL) ||
+        ft_http_route(http, "/slow", "text/plain", slow, NULL) ||
+        ft_http_route(http, "/turns", "text/plain", turns_of, NULL) ||
         ft_http_route(http, "/state", "text/plain", state, NULL))
         _exit(1);
+    channel = ft_http_channel_new(http, "/stream", STREAMS);
     ft_http_limit(http, CONNECTION, ROOM);
+    if (busy) {
+        work = ft_watch_once(loop, on_work, NULL);
+        ft_watch_once_arm(work, 0);
+        ft_http_yield(http, always, NULL);
+    }
     ft_loop_on_signals(loop, NULL, NULL, NULL);
     bound = ft_http_port(http);
     if (write(result, &bound, sizeof(bound)) != sizeof(bound))
         _exit(1);
     ft_loop_run(loop);
+    ft_watch_free(work);
     ft_http_free(http);
     ft_loop_free(loop);
     _exit(0);
@@ -130,7 +240,7 @@ static void stop(void)
     ck_assert_int_eq(status, 0);
 }
 
-static int asking(const char *target)
+static int asking(const char *target, const char *version)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
     char request[128];
@@ -138,7 +248,8 @@ static int asking(const char *target)
 
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    len = snprintf(request, sizeof(request), "GET %s HTTP/1.0\r\n\r\n", target);
+    len = snprintf(request, sizeof(request), "GET %s HTTP/%s\r\nHost: localhost\r\n\r\n", target,
+                   version);
     ck_assert_int_eq(send(fd, request, (size_t)len, 0), len);
     return fd;
 }
@@ -161,15 +272,15 @@ START_TEST(who_reads_waits_for_room)
     ssize_t n;
 
     start();
-    holders[0] = asking("/hold");
+    holders[0] = asking("/hold", "1.0");
     answered(holders[0], "HTTP/1.0 200 OK\r\n");
-    holders[1] = asking("/hold?too=1");
+    holders[1] = asking("/hold?too=1", "1.0");
     answered(holders[1], "HTTP/1.0 200 OK\r\n");
     /* A third large one is refused: what answers hold leaves room for their parts. */
-    fd = asking("/hold?too=1");
+    fd = asking("/hold?too=1", "1.0");
     answered(fd, "HTTP/1.0 503 ");
     close(fd);
-    fd = asking("/good");
+    fd = asking("/good", "1.0");
     /* Its first step has been when another connection is answered. */
     ft_writer_init(&body, 100);
     do {
@@ -191,4 +302,70 @@ START_TEST(who_reads_waits_for_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("http_room", who_reads_waits_for_room)
+static void get(const char *target, struct ft_writer *body)
+{
+    char error[256];
+
+    ft_writer_init(body, 1000);
+    ck_assert_int_eq(ft_http_get(endpoint, target, 60 * SECOND, -1, body, error, sizeof(error)),
+                     200);
+    ft_write_u8(body, '\0');
+}
+
+/* However many ask: other work has its turn before each part, and half of the time. */
+START_TEST(answers_go_behind_what_waits)
+{
+    char bytes[16384], expected[64];
+    struct ft_writer body;
+    int fds[CLIENTS];
+
+    busy = true;
+    start();
+    busy = false;
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = asking("/slow", "1.0");
+    for (int i = 0; i < CLIENTS; i++) {
+        while (recv(fds[i], bytes, sizeof(bytes), 0) > 0)
+            ;
+        close(fds[i]);
+    }
+    get("/turns", &body);
+    snprintf(expected, sizeof(expected), "%d parts, 0 crowded, 0 soon", CLIENTS * A_CLIENT);
+    ck_assert_str_eq((char *)body.bytes, expected);
+    ft_writer_free(&body);
+    stop();
+}
+END_TEST
+
+START_TEST(what_waits_for_a_stream_is_bounded)
+{
+    static const size_t lengths[] = {1, 40, 1000, 4096, 9000, 100000, 250000};
+    struct ft_writer body;
+    size_t waits, took;
+
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        char target[64];
+        int fds[STREAMS];
+
+        start();
+        for (size_t k = 0; k < STREAMS; k++) {
+            fds[k] = asking("/stream", k ? "1.1" : "1.0");
+            answered(fds[k], k ? "HTTP/1.1 200" : "HTTP/1.0 200");
+        }
+        snprintf(target, sizeof(target), "/drip?bytes=%zu", lengths[i]);
+        get(target, &body);
+        ck_assert_int_eq(sscanf((char *)body.bytes, "%zu %zu", &waits, &took), 2);
+        ft_writer_free(&body);
+        /* Of one byte each, most of what waits is around them. */
+        ck_assert_uint_ge(waits, lengths[i] < 40 ? WAITING / 40 : WAITING / 3);
+        ck_assert_uint_ge(took, STREAMS * waits);
+        ck_assert_uint_le(took, STREAMS * STREAM_BYTES);
+        for (size_t k = 0; k < STREAMS; k++)
+            close(fds[k]);
+        stop();
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("http_room", who_reads_waits_for_room, answers_go_behind_what_waits,
+             what_waits_for_a_stream_is_bounded)

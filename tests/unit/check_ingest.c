@@ -337,7 +337,7 @@ START_TEST(caps_are_counted)
 END_TEST
 
 /* Truncation at every byte, and bytes changed at random: the balance holds after each datagram. */
-START_TEST(exporters_that_are_not_listed_take_no_place)
+START_TEST(exporters_that_are_not_listed_take_no_room)
 {
     char *texts[] = {"192.0.2.4/31", "2001:db8::1"}, *bad[] = {"192.0.2.9", "leaf1"};
     const struct ft_strings listed = {texts, 2}, wrong = {bad, 2}, none = {NULL, 0};
@@ -445,5 +445,5 @@ FT_UNIT_MAIN("ingest", an_interval_closes_with_the_next_datagram_or_the_clock,
              longer_intervals_end_with_the_windows, longer_intervals_lose_nothing_for_want_of_room,
              time_that_goes_back_loses_nothing, unknown_and_broken_parts_cost_only_themselves,
              only_the_same_bytes_are_a_duplicate, caps_are_counted,
-             exporters_that_are_not_listed_take_no_place, garbage_is_accounted_for,
+             exporters_that_are_not_listed_take_no_room, garbage_is_accounted_for,
              metrics_tell_the_same)

@@ -222,7 +222,7 @@ START_TEST(no_port_is_faster_than_a_petabit)
 }
 END_TEST
 
-START_TEST(a_sampling_rate_of_0_is_told)
+START_TEST(a_sampling_rate_of_0_is_reported)
 {
     const struct ft_topology *t;
     struct ft_findings findings = {.items = NULL};
@@ -501,5 +501,5 @@ FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
              times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
              progress_goes_out_when_it_says_whose, volumes_saturate_where_they_enter,
-             no_port_is_faster_than_a_petabit, a_sampling_rate_of_0_is_told,
+             no_port_is_faster_than_a_petabit, a_sampling_rate_of_0_is_reported,
              lines_are_numbered_as_an_editor_does)

@@ -254,7 +254,45 @@ START_TEST(a_quiet_report_does_not_change_whose_rate_it_is)
 }
 END_TEST
 
-START_TEST(a_move_is_told_once)
+/* Who takes a flow over knows its path at once, by samples of windows that are closed. They count
+ * in no window, and what another daemon said of the path is not said again. */
+START_TEST(what_is_read_back_is_evidence_alone)
+{
+    struct ft_observation old = at_leaf(1, 2, START_MS + 100);
+    struct ft_observation older = at_leaf(2, 2, START_MS - 40000);
+    struct ft_observation now = at_leaf(1, 2, START_MS + 3 * WINDOW_MS);
+    uint32_t port;
+    struct ft_flow *flow;
+
+    open_join(100);
+    ft_join_open(join, 102);
+    ck_assert_int_eq(join_observe(join, &old), FT_JOIN_LATE);
+    ft_join_recall(join, true);
+    ck_assert_int_eq(join_observe(join, &old), FT_JOIN_OK);
+    ck_assert_int_eq(join_observe(join, &older), FT_JOIN_LATE);
+    flow = ft_join_find(join, &old.tuple);
+    ck_assert_ptr_nonnull(flow);
+    ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
+    ck_assert_uint_eq(judged, 0);
+    port = flow->path.hops[0].out;
+    ck_assert_uint_eq(ft_join_marks(join, port)->samples[0], 0);
+    ft_join_recall(join, false);
+    ck_assert_int_eq(join_observe(join, &old), FT_JOIN_LATE);
+    ck_assert_int_eq(join_observe(join, &now), FT_JOIN_OK);
+    ft_join_seal(join);
+    age_all(102, START_MS + 3 * WINDOW_MS);
+    ck_assert_uint_eq(flow->bytes, 0);
+    ft_join_close(join);
+    ft_join_seal(join);
+    age_all(103, START_MS + 4 * WINDOW_MS);
+    ck_assert_uint_eq(flow->bytes, 4000);
+    ck_assert_uint_eq(flow->samples, 4);
+    ck_assert_uint_eq(ft_join_marks(join, port)->samples[1], 4);
+    close_join();
+}
+END_TEST
+
+START_TEST(a_move_is_reported_once)
 {
     open_join(100);
     for (int64_t ms = 0; ms < 9000; ms += 200) {
@@ -492,7 +530,8 @@ END_TEST
 FT_UNIT_MAIN("join", what_hangs_on_flows_has_a_bound, notifications_alone_are_a_role,
              both_sides_meet_on_the_tuple, a_new_owner_is_news, windows_take_what_is_theirs,
              a_report_over_the_edge_is_divided, a_report_of_many_windows_is_no_burst,
-             a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_told_once,
-             full_tables_refuse_and_count, an_idle_queue_pair_stays_while_it_is_listed,
-             strangers_are_kept_and_counted, another_topology_takes_over,
-             no_flow_keeps_a_path_that_is_gone, names_of_jobs_that_are_over_make_room)
+             a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_reported_once,
+             what_is_read_back_is_evidence_alone, full_tables_refuse_and_count,
+             an_idle_queue_pair_stays_while_it_is_listed, strangers_are_kept_and_counted,
+             another_topology_takes_over, no_flow_keeps_a_path_that_is_gone,
+             names_of_jobs_that_are_over_make_room)

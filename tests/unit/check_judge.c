@@ -188,7 +188,7 @@ START_TEST(who_was_seen_elsewhere_is_back_when_seen_there_again)
 END_TEST
 
 /* A sample in each pod, and then others in the first: the path is told of while both go on. */
-START_TEST(a_path_is_told_of_while_all_that_it_takes_goes_on)
+START_TEST(a_path_is_reported_while_all_that_it_takes_goes_on)
 {
     struct ft_judging by = {.src_nic = 0, .dst_nic = 1};
 
@@ -406,7 +406,7 @@ FT_UNIT_MAIN("judge", a_path_is_known_from_the_move_on,
              others_that_move_make_older_samples_doubtful, who_is_seen_all_the_time_is_not_in_doubt,
              a_bounce_is_over_once_it_is_over, two_moves_soon_after_each_other_settle,
              who_was_seen_elsewhere_is_back_when_seen_there_again,
-             a_path_is_told_of_while_all_that_it_takes_goes_on,
+             a_path_is_reported_while_all_that_it_takes_goes_on,
              a_path_is_not_known_from_before_the_flow_went_astray,
              what_is_certain_of_a_partial_path_was_sampled_of_late,
              samples_from_before_a_move_are_no_proof_of_it,

@@ -14,19 +14,28 @@ int main(void)
     return 0;
 }
 #else
+#include <errno.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/io/kafka.h"
 #include "lib/io/kafka_errors.h"
 
-#define TOPIC        "check.v1"
-#define PARTITIONS   3
-#define OFFSET_FETCH 9 /* Kafka's number of this request */
-#define GIVE_UP_NS   (INT64_C(240) * 1000000000)
-#define SOME         20
+#define TOPIC           "check.v1"
+#define PARTITIONS      3
+#define OFFSET_FETCH    9 /* Kafka's number of this request */
+#define GIVE_UP_NS      (INT64_C(240) * 1000000000)
+#define SOME            20
+
+/* More than may be read ahead. */
+#define MUCH_PARTITIONS 16
+#define MUCH_EACH       48
+#define MUCH_MESSAGE    100000
+#define MUCH_READ       (8 << 20)
 
 /* What becomes of a descriptor that librdkafka is to wake us by. */
 static enum { WAKES, WAKES_LATE, NEVER_WAKES } waking;
@@ -228,6 +237,156 @@ START_TEST(a_producer_sees_what_was_there_before_it_could_be_woken)
 }
 END_TEST
 
+#ifndef __SANITIZE_ADDRESS__
+/* Brokers in a process of their own, whose partitions are full; says where it is. What librdkafka's
+ * brokers keep is 5 MiB a partition. */
+static void host_much(int out)
+{
+    struct ft_kafka_outgoing m = {.topic = "much.v1", .len = MUCH_MESSAGE};
+    struct ft_kafka_stats s;
+
+    begin();
+    rd_kafka_mock_topic_create(cluster, "much.v1", MUCH_PARTITIONS, 1);
+    produce_to(brokers);
+    m.value = calloc(1, MUCH_MESSAGE);
+    for (int i = 0; i < MUCH_PARTITIONS * MUCH_EACH; i++) {
+        m.partition = i % MUCH_PARTITIONS;
+        if (ft_kafka_send(producer, &m) || ft_kafka_flush(producer, GIVE_UP_NS))
+            _exit(1);
+    }
+    ft_kafka_stats(producer, &s);
+    if (s.delivered != MUCH_PARTITIONS * MUCH_EACH ||
+        write(out, brokers, strlen(brokers)) != (ssize_t)strlen(brokers))
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static size_t resident_bytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "re");
+    unsigned long all, resident;
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%lu %lu", &all, &resident), 2);
+    fclose(file);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Of a consumer whose loop stands still, by what the kernel says that this process has. */
+static size_t read_ahead_of(const char *of)
+{
+    struct ft_kafka_part parts[MUCH_PARTITIONS];
+    const struct ft_kafka_consumer_config config = {.brokers = of,
+                                                    .client_id = "check",
+                                                    .group = "check",
+                                                    .parts = parts,
+                                                    .part_count = MUCH_PARTITIONS,
+                                                    .on_message = on_message,
+                                                    .on_error = on_error};
+    size_t before, most = 0;
+    char error[256];
+
+    for (int i = 0; i < MUCH_PARTITIONS; i++)
+        parts[i] = (struct ft_kafka_part){"much.v1", i, false};
+    loop = ft_loop_new();
+    before = resident_bytes();
+    consumer = ft_kafka_consumer_new(loop, &config, error, sizeof(error));
+    ck_assert_msg(consumer, "%s", error);
+    /* Until it reads no more: for two seconds, after it read much. */
+    for (int still = 0; still < 20;) {
+        size_t now = resident_bytes() - before;
+
+        still = now > most || now < MUCH_READ ? 0 : still + 1;
+        most = now > most ? now : most;
+        ck_assert_uint_lt(most, FT_KAFKA_CONSUMER_BYTES);
+        usleep(100000);
+    }
+    ft_kafka_consumer_free(consumer);
+    consumer = NULL;
+    ft_loop_free(loop);
+    return most;
+}
+#endif
+
+/* AddressSanitizer keeps what is freed: there the kernel's number says nothing. */
+START_TEST(what_is_read_ahead_is_bounded)
+{
+#ifndef __SANITIZE_ADDRESS__
+    char of[256] = "";
+    int ends[2];
+    pid_t child;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        host_much(ends[1]);
+    close(ends[1]);
+    ck_assert_int_gt(read(ends[0], of, sizeof(of) - 1), 0);
+    printf("%zu of %zu bytes are read ahead\n", read_ahead_of(of),
+           (size_t)MUCH_PARTITIONS * MUCH_EACH * MUCH_MESSAGE);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(ends[0]);
+#endif
+}
+END_TEST
+
+static void on_spin(void *arg)
+{
+    struct ft_kafka_stats s;
+
+    (void)arg;
+    ft_kafka_stats(producer, &s);
+    if (s.pending == 0)
+        ft_loop_exit(loop, 0);
+}
+
+static void wait_for_reports(void)
+{
+    struct ft_watch *spin = ft_watch_timer(loop, 10000000, on_spin, NULL);
+
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ft_watch_free(spin);
+}
+
+/* Those that come when it is known to be missing as those that showed it; a partition likewise. */
+START_TEST(a_missing_topic_is_its_own_reason)
+{
+    static const char *const properties[] = {"topic.metadata.propagation.max.ms=0", NULL};
+    struct ft_kafka_config config = {.on_error = on_error, .properties = properties};
+    struct ft_kafka_outgoing m = {.topic = "none.v1", .value = "x", .len = 1, .partition = -1};
+    struct ft_kafka_stats s;
+    char error[256];
+
+    begin();
+    snprintf(text, sizeof(text), "a message was lost");
+    rd_kafka_mock_topic_set_error(cluster, m.topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    config.brokers = brokers;
+    producer = ft_kafka_new(loop, &config, error, sizeof(error));
+    ck_assert_msg(producer, "%s", error);
+    ck_assert_int_eq(ft_kafka_send(producer, &m), 0);
+    wait_for_reports();
+    for (int i = 0; i < SOME; i++)
+        ck_assert_int_eq(ft_kafka_send(producer, &m), -ENOENT);
+    ck_assert_str_eq(last_key, "kafka.topic_prefix");
+    m.topic = TOPIC;
+    m.partition = 0;
+    ck_assert_int_eq(ft_kafka_send(producer, &m), 0);
+    wait_for_reports();
+    m.partition = PARTITIONS;
+    ck_assert_int_eq(ft_kafka_send(producer, &m), -ENOENT);
+    ck_assert_str_eq(last_key, "kafka.partitions");
+    ft_kafka_stats(producer, &s);
+    ck_assert_uint_eq(s.no_topic, 1 + SOME + 1);
+    ck_assert_uint_eq(s.refused, 0);
+    ck_assert_uint_eq(s.delivered, 1);
+    ck_assert_uint_eq(s.taken, s.delivered + s.no_topic);
+    end();
+}
+END_TEST
+
 START_TEST(an_error_names_its_setting)
 {
     char line[256];
@@ -246,5 +405,7 @@ END_TEST
 FT_UNIT_MAIN("kafka_consumer", a_coordinator_that_is_not_ready_is_asked_again,
              a_wakeup_that_is_lost_costs_a_second,
              a_consumer_sees_what_was_there_before_it_could_be_woken,
-             a_producer_sees_what_was_there_before_it_could_be_woken, an_error_names_its_setting)
+             a_producer_sees_what_was_there_before_it_could_be_woken,
+             a_missing_topic_is_its_own_reason, what_is_read_ahead_is_bounded,
+             an_error_names_its_setting)
 #endif

@@ -105,7 +105,7 @@ START_TEST(mice_and_acknowledgements_have_bytes_and_no_number)
 END_TEST
 
 /* Only the last switch saw it, and not by which port it came: either spine may have passed it. */
-START_TEST(what_may_have_gone_two_ways_is_unplaced)
+START_TEST(what_may_have_taken_two_paths_is_unplaced)
 {
     struct ft_observation o = join_rig_seen(50000, 0, MBPS(200), 400);
 
@@ -182,6 +182,6 @@ END_TEST
 
 FT_UNIT_MAIN("loads", a_resolved_flow_loads_each_link_of_its_path,
              mice_and_acknowledgements_have_bytes_and_no_number,
-             what_may_have_gone_two_ways_is_unplaced, elephants_are_certain_ones,
+             what_may_have_taken_two_paths_is_unplaced, elephants_are_certain_ones,
              elephants_over_the_cap_are_counted_and_the_loads_right,
              a_detour_over_a_spine_is_avoidable)

@@ -66,7 +66,7 @@ static void take_long(void *arg)
     ft_loop_exit(arg, 0);
 }
 
-START_TEST(long_steps_are_told)
+START_TEST(long_steps_are_reported)
 {
     struct ft_watch *once;
     int64_t busy_ns = -1;
@@ -189,7 +189,7 @@ static void expect(int fd, const char *begin)
     ck_assert_msg(strncmp(text, begin, strlen(begin)) == 0, "'%s', not '%s'", text, begin);
 }
 
-START_TEST(tells_the_service_manager)
+START_TEST(notifies_the_service_manager)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -227,10 +227,10 @@ START_TEST(tells_the_service_manager)
     close(fd);
 }
 END_TEST
-#define NOTIFY_TESTS , tells_the_service_manager
+#define NOTIFY_TESTS , notifies_the_service_manager
 #else
 #define NOTIFY_TESTS
 #endif
 
-FT_UNIT_MAIN("loop", timers_fire_as_asked, long_steps_are_told, stages_are_capped,
+FT_UNIT_MAIN("loop", timers_fire_as_asked, long_steps_are_reported, stages_are_capped,
              descriptor_stays_the_callers, second_signal_ends_at_once NOTIFY_TESTS)

@@ -173,7 +173,7 @@ START_TEST(a_small_loss_of_one_kind_hides_no_large_one_of_another)
 }
 END_TEST
 
-START_TEST(the_cause_stays_told_while_its_effect_follows)
+START_TEST(the_cause_stays_reported_while_its_effect_follows)
 {
     setup();
     tell("p1", 1);
@@ -256,5 +256,5 @@ END_TEST
 FT_UNIT_MAIN("losses", who_is_gone_makes_room, a_loss_is_raised_once_and_cleared_when_it_is_over,
              noise_raises_nothing_and_keeps_what_stands,
              a_small_loss_of_one_kind_hides_no_large_one_of_another,
-             the_cause_stays_told_while_its_effect_follows, restarts_and_silence,
+             the_cause_stays_reported_while_its_effect_follows, restarts_and_silence,
              what_came_late_is_no_loss)

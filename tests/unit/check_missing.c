@@ -32,7 +32,7 @@ static const char *list(const struct ft_sight *sight)
     return text;
 }
 
-START_TEST(who_sees_all_lacks_nothing)
+START_TEST(who_sees_all_misses_nothing)
 {
     struct ft_sight s = {.held = ALL,
                          .interfaces = true,
@@ -53,7 +53,7 @@ START_TEST(who_sees_all_lacks_nothing)
 END_TEST
 
 /* Each level of privilege by itself, on a host of mlx5 devices with queue pairs of other users. */
-START_TEST(each_level_lacks_what_is_above_it)
+START_TEST(each_level_misses_what_is_above_it)
 {
     struct ft_sight s = {.devices = 1,
                          .driver_count = 1,
@@ -222,6 +222,6 @@ START_TEST(the_record_says_it_all)
 }
 END_TEST
 
-FT_UNIT_MAIN("missing_capabilities", who_sees_all_lacks_nothing, each_level_lacks_what_is_above_it,
-             what_no_capability_would_help, idle_and_sufficient_hosts, texts_for_people,
-             the_record_says_it_all)
+FT_UNIT_MAIN("missing_capabilities", who_sees_all_misses_nothing,
+             each_level_misses_what_is_above_it, what_no_capability_would_help,
+             idle_and_sufficient_hosts, texts_for_people, the_record_says_it_all)

@@ -56,7 +56,7 @@ static size_t divide(uint32_t window, struct ft_move_part *parts)
     return ft_moves_divide(&flow, t, &paths[1], true, window & 1, window * WINDOW_MS, parts);
 }
 
-START_TEST(who_never_moved_is_whole)
+START_TEST(who_never_moved_is_complete)
 {
     struct ft_move_part parts[FT_MOVE_PARTS];
 
@@ -189,7 +189,7 @@ START_TEST(numbers_are_of_one_path_each_and_have_an_end)
 }
 END_TEST
 
-FT_UNIT_MAIN("moves", who_never_moved_is_whole, a_window_with_a_move_is_divided_by_samples,
+FT_UNIT_MAIN("moves", who_never_moved_is_complete, a_window_with_a_move_is_divided_by_samples,
              what_was_on_no_known_path_is_a_part_without_one,
              before_a_move_common_hops_tell_nothing_of_the_new_path,
              samples_of_common_hops_do_not_tell, the_last_move_is_known_while_its_window_is_open,

@@ -52,7 +52,7 @@ static void give_up(void *arg)
     ft_loop_exit(loop, 1);
 }
 
-START_TEST(a_dump_comes_whole)
+START_TEST(a_dump_comes_complete)
 {
     const struct ifinfomsg all = {.ifi_family = AF_UNSPEC};
     struct ft_netlink *n;
@@ -136,4 +136,4 @@ START_TEST(a_group_that_is_none)
 }
 END_TEST
 
-FT_UNIT_MAIN("netlink", a_dump_comes_whole, a_group_is_heard, a_group_that_is_none)
+FT_UNIT_MAIN("netlink", a_dump_comes_complete, a_group_is_heard, a_group_that_is_none)

@@ -157,7 +157,7 @@ static double play(const struct stream *s, struct hop *hops, double first)
 }
 
 struct outcome {
-    unsigned told, covered;
+    unsigned reported, covered;
     double square, square_counted; /* sums of errors, as parts of the truth */
 };
 
@@ -172,13 +172,13 @@ static struct outcome repeat(const struct stream *s, unsigned times)
         double sent = play(s, hops, dice() * PSN_MASK);
         double mean =
             s->short_every ? (300.0 + 4170.0 * (s->short_every - 1)) / s->short_every : 4170;
-        struct ft_numbers_sent told;
+        struct ft_numbers_sent reported;
 
-        if (!ft_numbers_sent(&numbers, counted_bytes, (uint64_t)counted, &told))
+        if (!ft_numbers_sent(&numbers, counted_bytes, (uint64_t)counted, &reported))
             continue;
-        out.told++;
-        out.covered += told.bytes_lo <= sent * mean && sent * mean <= told.bytes_hi;
-        out.square += pow(told.bytes / (sent * mean) - 1, 2);
+        out.reported++;
+        out.covered += reported.bytes_lo <= sent * mean && sent * mean <= reported.bytes_hi;
+        out.square += pow(reported.bytes / (sent * mean) - 1, 2);
         out.square_counted += pow(counted_bytes / (sent * mean) - 1, 2);
     }
     for (unsigned h = 0; h < s->hops; h++)
@@ -210,12 +210,12 @@ START_TEST(the_interval_holds_the_truth_as_often_as_it_says)
     for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++) {
         const struct stream *s = &numbered[i];
         struct outcome out = repeat(s, times);
-        double coverage = (double)out.covered / out.told;
+        double coverage = (double)out.covered / out.reported;
 
         printf("%s: %u of %u told, coverage %.4f, error %.4f, of counting %.4f\n", s->name,
-               out.told, times, coverage, sqrt(out.square / out.told),
-               sqrt(out.square_counted / out.told));
-        ck_assert_uint_ge(out.told, times * 9 / 10);
+               out.reported, times, coverage, sqrt(out.square / out.reported),
+               sqrt(out.square_counted / out.reported));
+        ck_assert_uint_ge(out.reported, times * 9 / 10);
         ck_assert_msg(coverage >= 0.94 && coverage <= 0.96, "%s: %.4f", s->name, coverage);
         ck_assert(out.square < out.square_counted);
     }
@@ -238,7 +238,7 @@ START_TEST(what_the_numbers_do_not_say_is_counted)
     for (size_t i = 0; i < sizeof(unnumbered) / sizeof(unnumbered[0]); i++) {
         struct outcome out = repeat(&unnumbered[i], 300);
 
-        ck_assert_msg(out.told == 0, "%s: told %u times", unnumbered[i].name, out.told);
+        ck_assert_msg(out.reported == 0, "%s: told %u times", unnumbered[i].name, out.reported);
     }
 }
 END_TEST
@@ -285,7 +285,7 @@ START_TEST(seconds_and_ports_are_put_in_one_row)
 END_TEST
 
 /* Another queue pair; a number that is none; a span of too few samples; a pause at full rate. */
-START_TEST(what_is_no_row_is_told)
+START_TEST(what_is_no_row_is_reported)
 {
     struct ft_numbered bad[4];
 
@@ -311,4 +311,4 @@ END_TEST
 
 FT_UNIT_MAIN("numbers", the_interval_holds_the_truth_as_often_as_it_says,
              what_the_numbers_do_not_say_is_counted, quantiles_of_the_span_are_right,
-             seconds_and_ports_are_put_in_one_row, what_is_no_row_is_told)
+             seconds_and_ports_are_put_in_one_row, what_is_no_row_is_reported)

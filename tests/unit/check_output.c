@@ -252,7 +252,7 @@ START_TEST(lines_reach_a_file)
 }
 END_TEST
 
-START_TEST(a_failed_write_is_told_and_counted)
+START_TEST(a_failed_write_is_reported_and_counted)
 {
     struct ft_loss_transport stats;
     char error[256] = "";
@@ -277,4 +277,4 @@ END_TEST
 
 FT_UNIT_MAIN("output", records_reach_a_receiver_in_order,
              observations_travel_in_columns_and_are_counted_one_by_one, lines_reach_a_file,
-             a_failed_write_is_told_and_counted)
+             a_failed_write_is_reported_and_counted)

@@ -35,7 +35,7 @@ static bool become_tracer(void)
 
 /* As somebody who may not look: at the first process of this machine, then with a /proc that hides
  * it. */
-START_TEST(what_may_not_be_read_is_told)
+START_TEST(what_may_not_be_read_is_reported)
 {
     struct ft_owners_config config = {.root = "/proc", .owners_max = 16};
     struct ft_owners_stats stats;
@@ -123,7 +123,7 @@ int main(void)
         bool (*become)(void);
         const char *missing_capabilities;
     } tests[] = {
-        {what_may_not_be_read_is_told, become_other, "a first process that is another user's"},
+        {what_may_not_be_read_is_reported, become_other, "a first process that is another user's"},
         {who_may_trace_reads_the_environment, become_tracer, "root with CAP_SYS_PTRACE"},
     };
     const TTest *runnable[sizeof(tests) / sizeof(tests[0])];

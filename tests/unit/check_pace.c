@@ -100,7 +100,49 @@ START_TEST(never_longer_than_allowed)
 }
 END_TEST
 
+/* Until so many flows share one turn; after how long, or -1. */
+static int64_t until_part(uint32_t wanted, int64_t waits_ms, int64_t limit_ms)
+{
+    int64_t from_ms = now_ms;
+
+    while (pace.part != wanted && now_ms - from_ms < limit_ms) {
+        now_ms += TICK_MS;
+        ft_pace_step(&pace, waiting, waits_ms * NS_PER_MS, false,
+                     (struct ft_mono){now_ms * NS_PER_MS});
+    }
+    return pace.part == wanted ? now_ms - from_ms : -1;
+}
+
+START_TEST(where_the_longest_does_not_suffice_flows_take_turns)
+{
+    begin(1000, 10000);
+    ck_assert_int_gt(until(10000, 2000, false, 60000), 0);
+    ck_assert_uint_eq(pace.part, 1);
+    ck_assert_int_eq(until_part(2, 2000, 60000), 10000);
+    ck_assert_int_eq(until_part(4, 2000, 60000), 10000);
+    ck_assert_int_eq(until_part(32, 2000, 60000), 30000);
+    ck_assert_int_eq(until_part(64, 90000, 600000), -1);
+    /* All of them again before the interval gets shorter. */
+    ck_assert_int_eq(until_part(16, 800, 600000), -1);
+    ck_assert_int_eq(until_part(16, 700, 600000), 30000);
+    ck_assert_int_eq(until_part(1, 0, 600000), 4 * 30000);
+    ck_assert_uint_eq(pace.interval_ms, 10000);
+    ck_assert_int_eq(until(5000, 0, false, 60000), 30000);
+    ck_assert_uint_eq(pace.part, 1);
+}
+END_TEST
+
+/* Who does not want longer intervals does not want fewer flows either. */
+START_TEST(without_longer_intervals_all_flows_are_sent)
+{
+    begin(1000, 1000);
+    ck_assert_int_eq(until_part(2, 90000, 600000), -1);
+    ck_assert_uint_eq(pace.interval_ms, 1000);
+}
+END_TEST
+
 FT_UNIT_MAIN("pace", records_that_wait_make_it_longer_step_by_step,
              it_gets_shorter_once_the_shorter_one_can_be_kept,
              a_queue_that_is_half_full_is_behind_too, few_records_are_no_reason,
-             never_longer_than_allowed)
+             never_longer_than_allowed, where_the_longest_does_not_suffice_flows_take_turns,
+             without_longer_intervals_all_flows_are_sent)

@@ -416,7 +416,7 @@ static void same_packet(const struct ft_packet *a, const struct ft_packet *b)
 
 /* The short cut for plain frames is taken behind an Ethernet head only: without the head the
  * general way must say the same. */
-static void both_ways(const uint8_t *bytes, size_t len)
+static void by_both_decoders(const uint8_t *bytes, size_t len)
 {
     struct ft_packet k, general;
     struct ft_reader r, payload, general_payload;
@@ -446,11 +446,11 @@ START_TEST(plain_frames_are_no_special_case)
             uint8_t was = w.bytes[at];
 
             w.bytes[at] = (uint8_t)v;
-            both_ways(w.bytes, w.len);
+            by_both_decoders(w.bytes, w.len);
             w.bytes[at] = was;
         }
     for (size_t len = 14; len <= w.len; len++)
-        both_ways(w.bytes, len);
+        by_both_decoders(w.bytes, len);
     ft_writer_free(&w);
 }
 END_TEST

@@ -159,7 +159,7 @@ START_TEST(several_addresses_wait_for_a_sample)
 }
 END_TEST
 
-START_TEST(queue_pairs_that_share_a_tuple_are_not_told_apart)
+START_TEST(queue_pairs_that_share_a_tuple_are_not_distinguished)
 {
     struct rig rig;
 
@@ -235,7 +235,7 @@ START_TEST(names_of_jobs_that_are_over_make_room)
 }
 END_TEST
 
-START_TEST(the_unpaired_are_told_host_by_host)
+START_TEST(the_unpaired_are_reported_host_by_host)
 {
     struct ft_findings findings = {.items = NULL};
     char state[] = "several_peers";
@@ -294,5 +294,6 @@ END_TEST
 
 FT_UNIT_MAIN("pairing, ends", a_pair_ends_with_either_end, a_pair_outlives_its_communicator,
              a_pair_stands_in_a_communicator_more, ends_age_and_are_capped,
-             several_addresses_wait_for_a_sample, queue_pairs_that_share_a_tuple_are_not_told_apart,
-             names_of_jobs_that_are_over_make_room, the_unpaired_are_told_host_by_host)
+             several_addresses_wait_for_a_sample,
+             queue_pairs_that_share_a_tuple_are_not_distinguished,
+             names_of_jobs_that_are_over_make_room, the_unpaired_are_reported_host_by_host)

@@ -161,7 +161,7 @@ START_TEST(reads_pcapng)
 }
 END_TEST
 
-START_TEST(stops_when_told)
+START_TEST(stops_when_asked)
 {
     struct seen seen = {.stop_at = 2};
 
@@ -394,7 +394,7 @@ START_TEST(packed_captures_are_read)
 END_TEST
 
 /* A pipe is opened once: its writer must not lose what it wrote to somebody who only looked. */
-START_TEST(a_named_pipe_is_read_whole)
+START_TEST(a_named_pipe_is_read_completely)
 {
     for (int round = 0; round < 100; round++) {
         struct seen seen = {0};
@@ -580,8 +580,8 @@ START_TEST(captures_what_the_filter_takes)
 END_TEST
 
 FT_UNIT_MAIN("pcap", an_empty_file_is_called_empty, packed_captures_are_read,
-             a_named_pipe_is_read_whole, reads_what_was_captured, reads_pcapng,
+             a_named_pipe_is_read_completely, reads_what_was_captured, reads_pcapng,
              reads_variants_as_libpcap_does, reads_more_than_is_mapped_at_once,
-             a_length_out_of_range_is_refused, stops_when_told, cut_off_anywhere_it_complains,
+             a_length_out_of_range_is_refused, stops_when_asked, cut_off_anywhere_it_complains,
              complaints_name_the_file, time_out_of_range_is_refused,
              live_complaints_name_the_interface, captures_what_the_filter_takes)

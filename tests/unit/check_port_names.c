@@ -71,7 +71,7 @@ START_TEST(what_names_nothing_is_passed_over)
 }
 END_TEST
 
-START_TEST(old_names_give_their_place_to_others)
+START_TEST(old_names_make_room_for_others)
 {
     names = ft_port_names_new(2);
     ck_assert_int_eq(sflow(1, "a", 0), 0);
@@ -88,4 +88,4 @@ START_TEST(old_names_give_their_place_to_others)
 END_TEST
 
 FT_UNIT_MAIN("port_names", a_port_has_the_name_that_was_said_first,
-             what_names_nothing_is_passed_over, old_names_give_their_place_to_others)
+             what_names_nothing_is_passed_over, old_names_make_room_for_others)

@@ -40,7 +40,7 @@ static void check_more(const struct ft_run *run, struct ft_diag *diag)
         ft_diag_add(diag, ft_run_file(run), 0, "key 'cap': unlucky");
 }
 
-static void tell_more(const struct ft_run *run, FILE *out)
+static void report_more(const struct ft_run *run, FILE *out)
 {
     const struct config *config = ft_run_config(run);
 
@@ -53,8 +53,8 @@ static const struct ft_prom_metric metrics[] = {
 };
 static const struct ft_prom_table page = {metrics};
 
-static const struct ft_program program = {"check_program", "Tests.", &table,    own,
-                                          check_more,      NULL,     tell_more, &page};
+static const struct ft_program program = {"check_program", "Tests.", &table,      own,
+                                          check_more,      NULL,     report_more, &page};
 
 /* What the last start() wrote. */
 static char out_text[8192];
@@ -142,20 +142,20 @@ END_TEST
 
 START_TEST(says_where_a_key_stands)
 {
-    char room[FT_RUN_PLACE_BYTES], want[FT_RUN_PLACE_BYTES];
+    char room[FT_RUN_LOCATION_BYTES], want[FT_RUN_LOCATION_BYTES];
     struct ft_run *run;
 
     write_file("# first\ncap: 20\n");
     run = START("-c", file, "--set", "log.level=debug");
     snprintf(want, sizeof(want), "%s:2: key 'cap': ", file);
-    ck_assert_str_eq(ft_run_place(run, "cap", room), want);
-    ck_assert_str_eq(ft_run_place(run, "log.level", room), "--set: key 'log.level': ");
-    ck_assert_str_eq(ft_run_place(run, NULL, room), "");
-    ck_assert_str_eq(ft_run_place(NULL, "cap", room), "key 'cap': ");
+    ck_assert_str_eq(ft_run_location(run, "cap", room), want);
+    ck_assert_str_eq(ft_run_location(run, "log.level", room), "--set: key 'log.level': ");
+    ck_assert_str_eq(ft_run_location(run, NULL, room), "");
+    ck_assert_str_eq(ft_run_location(NULL, "cap", room), "key 'cap': ");
     ft_run_free(run);
     write_file("# none\n");
     run = START("-c", file);
-    ck_assert_str_eq(ft_run_place(run, "cap", room), "key 'cap': ");
+    ck_assert_str_eq(ft_run_location(run, "cap", room), "key 'cap': ");
     ft_run_free(run);
     unlink(file);
 }
@@ -241,7 +241,7 @@ START_TEST(refuses_a_wrong_command_line)
 }
 END_TEST
 
-START_TEST(reloads_whole_or_not_at_all)
+START_TEST(reloads_completely_or_not_at_all)
 {
     struct ft_diag *diag = ft_diag_new();
     const struct config *first, *second;
@@ -272,4 +272,4 @@ END_TEST
 FT_UNIT_MAIN("program", runs_with_what_it_was_given, says_where_a_key_stands,
              takes_a_missing_file_only_when_none_was_named, checks_and_lists_every_problem,
              prints_config_version_help_and_mdoc, refuses_a_wrong_command_line,
-             reloads_whole_or_not_at_all)
+             reloads_completely_or_not_at_all)

@@ -151,7 +151,7 @@ static struct ft_segment_flight *flight(unsigned i, uint64_t number, enum ft_seg
     return f;
 }
 
-START_TEST(what_moves_is_not_told_what_stands_is)
+START_TEST(what_moves_is_not_reported_what_stands_is)
 {
     begin();
     record(FT_SEGMENT_OP, 1, 0, 2000);
@@ -220,7 +220,7 @@ START_TEST(what_begins_in_the_future_stands_from_when_it_is_seen)
 }
 END_TEST
 
-START_TEST(an_operation_that_takes_long_is_told_while_it_moves)
+START_TEST(an_operation_that_takes_long_is_reported_while_it_moves)
 {
     struct ft_segment_flight *f;
 
@@ -242,7 +242,7 @@ START_TEST(an_operation_that_takes_long_is_told_while_it_moves)
 }
 END_TEST
 
-START_TEST(pauses_are_told_rarely)
+START_TEST(pauses_are_reported_rarely)
 {
     size_t told = 0;
 
@@ -322,7 +322,7 @@ START_TEST(the_furthest_step_holds_up_a_transfer)
 }
 END_TEST
 
-START_TEST(graphs_and_lost_records_are_told_as_such)
+START_TEST(graphs_and_lost_records_are_reported_as_such)
 {
     begin();
     record(FT_SEGMENT_OP, 1, 7, 2000);
@@ -345,7 +345,7 @@ START_TEST(graphs_and_lost_records_are_told_as_such)
 }
 END_TEST
 
-START_TEST(a_process_that_is_stopped_or_gone_is_told_at_once)
+START_TEST(a_process_that_is_stopped_or_gone_is_reported_at_once)
 {
     begin();
     record(FT_SEGMENT_OP, 1, 0, 2000);
@@ -364,7 +364,7 @@ START_TEST(a_process_that_is_stopped_or_gone_is_told_at_once)
 }
 END_TEST
 
-START_TEST(another_communicator_in_the_same_place_begins_anew)
+START_TEST(another_communicator_in_the_same_slot_begins_anew)
 {
     begin();
     for (uint64_t n = 1; n <= 5; n++)
@@ -455,11 +455,11 @@ START_TEST(the_kernel_says_how_a_process_is)
 END_TEST
 
 FT_UNIT_MAIN("progress", what_begins_in_the_future_stands_from_when_it_is_seen,
-             what_moves_is_not_told_what_stands_is,
-             an_operation_that_takes_long_is_told_while_it_moves, pauses_are_told_rarely,
+             what_moves_is_not_reported_what_stands_is,
+             an_operation_that_takes_long_is_reported_while_it_moves, pauses_are_reported_rarely,
              the_first_operation_in_flight_is_the_one, the_furthest_step_holds_up_a_transfer,
-             graphs_and_lost_records_are_told_as_such,
-             a_process_that_is_stopped_or_gone_is_told_at_once,
-             another_communicator_in_the_same_place_begins_anew, what_finds_no_room_is_counted,
+             graphs_and_lost_records_are_reported_as_such,
+             a_process_that_is_stopped_or_gone_is_reported_at_once,
+             another_communicator_in_the_same_slot_begins_anew, what_finds_no_room_is_counted,
              what_is_being_written_is_not_read, garbage_is_bounded,
              the_kernel_says_how_a_process_is)

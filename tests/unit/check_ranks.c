@@ -265,6 +265,31 @@ START_TEST(communicators_that_are_over_make_room)
 END_TEST
 
 /* A host that died says no farewell for its ranks. */
+/* Eight ranks of a host that send to another in two communicators: sixteen pairs, two a process. */
+START_TEST(of_a_known_process_its_own_pairs_are_named)
+{
+    struct ft_ranks *r = make(64, 64);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+
+    for (uint32_t i = 0; i < 8; i++) {
+        for (uint32_t k = 0; k < 2; k++) {
+            const char *comm = k ? "c1" : "c0";
+
+            ck_assert_int_eq(join(r, comm, 2 * i, "a", 100 + i, false), 0);
+            ck_assert_int_eq(join(r, comm, 2 * i + 1, "b", 200 + i, false), 0);
+            ck_assert_int_eq(send(r, comm, 2 * i, 2 * i + 1, 0), 0);
+        }
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        ck_assert_uint_eq(match(r, "a", "b", 100 + i, UINT32_MAX, pairs), 2);
+        ck_assert_uint_eq(pairs[0].src, 2 * i);
+        ck_assert_uint_eq(pairs[1].src, 2 * i);
+        ck_assert_str_ne(pairs[0].comm_id, pairs[1].comm_id);
+    }
+    ft_ranks_free(r);
+}
+END_TEST
+
 START_TEST(who_is_not_announced_any_more_is_over)
 {
     struct ft_ranks *r = make(16, 16);
@@ -296,5 +321,6 @@ END_TEST
 
 FT_UNIT_MAIN("ranks", how_far_a_member_is_is_kept, one_pair_is_certain,
              several_pairs_are_candidates, a_closed_communicator_matches_nothing,
-             more_than_can_be_named_is_said, full_or_wrong_is_an_error,
-             communicators_that_are_over_make_room, who_is_not_announced_any_more_is_over, formulas)
+             more_than_can_be_named_is_said, of_a_known_process_its_own_pairs_are_named,
+             full_or_wrong_is_an_error, communicators_that_are_over_make_room,
+             who_is_not_announced_any_more_is_over, formulas)

@@ -48,7 +48,7 @@ START_TEST(all_are_looked_at_unless_some_are_named)
 }
 END_TEST
 
-START_TEST(what_a_whole_list_leaves_out_is_gone)
+START_TEST(what_a_complete_list_leaves_out_is_gone)
 {
     struct ft_rdma_devices d = {.count = 0};
 
@@ -92,7 +92,7 @@ START_TEST(more_than_there_is_room_for_are_counted)
 END_TEST
 
 /* Which of the queue pairs of a process is the one of the list, by what the device says of them. */
-START_TEST(a_queried_queue_pair_is_told_by_its_peer_and_psns)
+START_TEST(a_queried_queue_pair_is_reported_by_its_peer_and_psns)
 {
     const struct ft_ip a = ft_ip4((uint8_t[4]){10, 2, 0, 1}), b = ft_ip4((uint8_t[4]){10, 2, 0, 2});
     const struct ft_rdma_queried alone[] = {{.rqpn = 17, .sq_psn = 5000000, .dst = a},
@@ -118,5 +118,5 @@ START_TEST(a_queried_queue_pair_is_told_by_its_peer_and_psns)
 END_TEST
 
 FT_UNIT_MAIN("rdma_devices", all_are_looked_at_unless_some_are_named,
-             what_a_whole_list_leaves_out_is_gone, more_than_there_is_room_for_are_counted,
-             a_queried_queue_pair_is_told_by_its_peer_and_psns)
+             what_a_complete_list_leaves_out_is_gone, more_than_there_is_room_for_are_counted,
+             a_queried_queue_pair_is_reported_by_its_peer_and_psns)

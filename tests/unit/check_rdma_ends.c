@@ -20,14 +20,14 @@ static void take_ends(void *arg, const struct ft_rdma_device_port *device_port,
     lists++;
 }
 
-static size_t tell(struct ft_rdma_table *t, int64_t at_s)
+static size_t report_at(struct ft_rdma_table *t, int64_t at_s)
 {
     end_count = lists = 0;
     ft_rdma_table_ends(t, (struct ft_mono){at_s * S}, take_ends, NULL);
     return end_count;
 }
 
-START_TEST(queue_pairs_without_destination_are_told_of)
+START_TEST(queue_pairs_without_destination_are_reported)
 {
     struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
     struct ft_rdma_table_stats stats;
@@ -35,11 +35,11 @@ START_TEST(queue_pairs_without_destination_are_told_of)
 
     /* Also a port without any, so that it is known to have none. */
     go_round(t, NULL, 0, 1);
-    ck_assert_uint_eq(tell(t, 1), 0);
+    ck_assert_uint_eq(report_at(t, 1), 0);
     ck_assert_uint_eq(lists, 1);
     qps[1].state = 1; /* INIT: no peer yet */
     go_round(t, qps, 2, 2);
-    ck_assert_uint_eq(tell(t, 2), 1);
+    ck_assert_uint_eq(report_at(t, 2), 1);
     ck_assert_uint_eq(ends[0].lqpn, 17);
     ck_assert_uint_eq(ends[0].rqpn, 18);
     ck_assert_uint_eq(ends[0].pid, 219);
@@ -50,19 +50,19 @@ START_TEST(queue_pairs_without_destination_are_told_of)
     ft_rdma_table_stats(t, &stats);
     ck_assert_uint_eq(stats.connected, 1);
     go_round(t, qps, 2, 3);
-    ck_assert_uint_eq(tell(t, 3), 0);
+    ck_assert_uint_eq(report_at(t, 3), 0);
     ck_assert_uint_eq(lists, 0);
     /* A destination is news. */
     answer(t, 17, "10.2.0.1");
     go_round(t, qps, 2, 4);
-    ck_assert_uint_eq(tell(t, 4), 1);
+    ck_assert_uint_eq(report_at(t, 4), 1);
     ck_assert(ends[0].has_dst);
-    ck_assert_uint_eq(tell(t, 63), 0);
-    ck_assert_uint_eq(tell(t, 64), 1);
+    ck_assert_uint_eq(report_at(t, 63), 0);
+    ck_assert_uint_eq(report_at(t, 64), 1);
     go_round(t, NULL, 0, 65);
-    ck_assert_uint_eq(tell(t, 65), 1);
+    ck_assert_uint_eq(report_at(t, 65), 1);
     ck_assert(ends[0].ended);
-    ck_assert_uint_eq(tell(t, 66), 0);
+    ck_assert_uint_eq(report_at(t, 66), 0);
     ft_rdma_table_free(t);
 }
 END_TEST
@@ -73,28 +73,28 @@ START_TEST(a_number_used_anew_is_another_end)
     struct ft_rdma_qp qp = row(17, 18, 219);
 
     go_round(t, &qp, 1, 1);
-    ck_assert_uint_eq(tell(t, 1), 1);
+    ck_assert_uint_eq(report_at(t, 1), 1);
     ck_assert(!ends[0].begun);
     ck_assert_int_eq(ends[0].source, FT_RDMA_UNKNOWN);
     /* Gone for a round and back, by the same process, before anybody was told. */
     go_round(t, NULL, 0, 2);
     go_round(t, &qp, 1, 3);
-    ck_assert_uint_eq(tell(t, 3), 1);
+    ck_assert_uint_eq(report_at(t, 3), 1);
     ck_assert(ends[0].begun && !ends[0].ended);
     ck_assert_int_eq(ends[0].first_seen.ms, 3000);
     /* It leaves its state: no end, though it is listed. */
     qp.state = 6;
     go_round(t, &qp, 1, 4);
-    ck_assert_uint_eq(tell(t, 4), 1);
+    ck_assert_uint_eq(report_at(t, 4), 1);
     ck_assert(ends[0].ended);
-    ck_assert_uint_eq(tell(t, 5), 0);
+    ck_assert_uint_eq(report_at(t, 5), 0);
     /* A cut round tells nothing of what it listed, nor ends what it did not. */
     qp.state = FT_QP_STATE_RTS;
     ft_rdma_table_begin(t);
     ft_rdma_table_qp(t, 0, &qp, (struct ft_wall){5000});
-    ck_assert_uint_eq(tell(t, 5), 0);
+    ck_assert_uint_eq(report_at(t, 5), 0);
     go_round(t, &qp, 1, 6);
-    ck_assert_uint_eq(tell(t, 6), 1);
+    ck_assert_uint_eq(report_at(t, 6), 1);
     ft_rdma_table_free(t);
 }
 END_TEST
@@ -110,12 +110,12 @@ START_TEST(many_ends_come_in_several_lists)
     for (uint32_t i = 0; i < 600; i++)
         qps[i] = row(17 + i, 17, 219);
     go_round(t, qps, 600, 1);
-    ck_assert_uint_eq(tell(t, 1), 600);
+    ck_assert_uint_eq(report_at(t, 1), 600);
     ck_assert_uint_eq(lists, 3);
     /* The queue pairs of a device port that is gone are not reported any more. */
     ft_rdma_table_clear_ports(t);
     go_round(t, NULL, 0, 2);
-    ck_assert_uint_eq(tell(t, 2), 0);
+    ck_assert_uint_eq(report_at(t, 2), 0);
     go_round(t, qps, 600, 3);
     ft_rdma_table_free(t);
 }
@@ -199,6 +199,6 @@ START_TEST(the_interface_is_the_one_with_the_address)
 }
 END_TEST
 
-FT_UNIT_MAIN("rdma_table, ends", queue_pairs_without_destination_are_told_of,
+FT_UNIT_MAIN("rdma_table, ends", queue_pairs_without_destination_are_reported,
              a_number_used_anew_is_another_end, many_ends_come_in_several_lists,
              domains_tell_queue_pairs_apart, the_interface_is_the_one_with_the_address)

@@ -62,7 +62,7 @@ START_TEST(a_context_is_found_with_and_without_a_head)
 }
 END_TEST
 
-START_TEST(what_is_not_certain_is_not_told)
+START_TEST(what_is_not_certain_is_not_reported)
 {
     uint8_t dump[4096];
     size_t len = write_dump(dump, 12);
@@ -127,5 +127,5 @@ START_TEST(both_forms_of_a_message_are_read)
 END_TEST
 
 FT_UNIT_MAIN("rdma_qpc", a_context_is_found_with_and_without_a_head,
-             what_is_not_certain_is_not_told, a_cut_dump_is_refused,
+             what_is_not_certain_is_not_reported, a_cut_dump_is_refused,
              both_forms_of_a_message_are_read)

@@ -72,7 +72,7 @@ static void close_until(int64_t ms)
         for (size_t i = 0; i < FLOWS; i++)
             hand_on(&folds[i]);
         ft_rhythms_begin(rhythms);
-        while (ft_rhythms_step(rhythms, "small", &span, &emitter))
+        while (ft_rhythms_step(rhythms, "small", &span, &emitter, NULL, 0))
             ;
         window_ms += WINDOW_MS;
     }

@@ -67,7 +67,7 @@ START_TEST(one_source_adds_up)
 END_TEST
 
 /* What comes in by ports that lead nowhere, in its window and the next. */
-START_TEST(strays_are_told)
+START_TEST(strays_are_reported)
 {
     begin();
     ft_sampled_free(sampled);
@@ -181,6 +181,6 @@ START_TEST(follows_the_topology_by_name)
 }
 END_TEST
 
-FT_UNIT_MAIN("sampled", one_source_adds_up, strays_are_told, both_ends_count_once,
+FT_UNIT_MAIN("sampled", one_source_adds_up, strays_are_reported, both_ends_count_once,
              line_cards_add_up, chance_does_not_choose, sources_over_the_cap_are_not_added,
              follows_the_topology_by_name)

@@ -95,7 +95,7 @@ static void with_other_record_first(const struct ft_writer *from, size_t sample_
     set_be32(to, records_at, be32toh(records) + 1);
 }
 
-static void both_ways(const struct ft_writer *w, size_t sample_at)
+static void by_both_decoders(const struct ft_writer *w, size_t sample_at)
 {
     struct ft_sflow_flow flow = {0}, general = {0};
     struct ft_sflow_stats stats = {0}, general_stats = {0};
@@ -137,13 +137,13 @@ START_TEST(usual_samples_are_no_special_case)
     size_t at = usual_sample(&w);
 
     ck_assert_uint_eq(w.len, at + SAMPLE_BYTES);
-    both_ways(&w, at);
+    by_both_decoders(&w, at);
     for (size_t i = at; i < w.len; i++)
         for (unsigned v = 0; v <= UINT8_MAX; v++) {
             uint8_t was = w.bytes[i];
 
             w.bytes[i] = (uint8_t)v;
-            both_ways(&w, at);
+            by_both_decoders(&w, at);
             w.bytes[i] = was;
         }
     ft_writer_free(&w);

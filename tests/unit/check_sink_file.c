@@ -102,7 +102,7 @@ START_TEST(a_stalled_reader_holds_nobody_up)
 END_TEST
 
 /* A reader that leaves is an error, and no signal's work. */
-START_TEST(a_reader_that_leaves_is_told)
+START_TEST(a_reader_that_leaves_is_reported)
 {
     int reader;
 
@@ -150,4 +150,4 @@ START_TEST(a_replay_waits_for_its_reader)
 END_TEST
 
 FT_UNIT_MAIN("sink_file", a_replay_waits_for_its_reader, a_stalled_reader_holds_nobody_up,
-             a_reader_that_leaves_is_told)
+             a_reader_that_leaves_is_reported)

@@ -2,12 +2,15 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
 
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
 #include "tests/unit/unit.h"
 
 #define N 40
+#define M 1000
 
 START_TEST(quantiles_and_spread)
 {
@@ -19,6 +22,42 @@ START_TEST(quantiles_and_spread)
     ck_assert_double_eq_tol(ft_median(even, 4), 2.5, 1e-12);
     ck_assert_double_eq_tol(ft_spread(same, 3, 7), 0, 1e-12);
     ck_assert_double_eq_tol(ft_median(same, 0), 0, 1e-12);
+}
+END_TEST
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* As sorting says, of any order of values, with many alike, ascending, and as a search likes least.
+ */
+START_TEST(the_nth_is_what_sorting_says)
+{
+    double values[M], sorted[M];
+    uint32_t random = 1;
+
+    for (unsigned round = 0; round < 400; round++) {
+        size_t count = 1 + round * 7 % M, n;
+
+        for (size_t i = 0; i < count; i++) {
+            random = random * 1664525 + 1013904223;
+            values[i] = round % 4 == 0   ? (double)i
+                        : round % 4 == 1 ? (double)(random >> 29)
+                        : round % 4 == 2 ? (double)(random >> 8)
+                                         : (double)(i % 2 ? count - i : i);
+            sorted[i] = values[i];
+        }
+        qsort(sorted, count, sizeof(*sorted), by_size);
+        n = (random >> 8) % count;
+        ck_assert_double_eq(ft_nth(values, count, n), sorted[n]);
+        for (size_t i = 0; i < count; i++)
+            ck_assert(i < n ? values[i] <= sorted[n] : values[i] >= sorted[n]);
+        qsort(values, count, sizeof(*values), by_size);
+        ck_assert_mem_eq(values, sorted, count * sizeof(*values));
+    }
 }
 END_TEST
 
@@ -67,4 +106,5 @@ START_TEST(slow_is_beyond_noise_and_past)
 }
 END_TEST
 
-FT_UNIT_MAIN("stats", quantiles_and_spread, the_stretch_above_a_bar, slow_is_beyond_noise_and_past)
+FT_UNIT_MAIN("stats", quantiles_and_spread, the_nth_is_what_sorting_says, the_stretch_above_a_bar,
+             slow_is_beyond_noise_and_past)

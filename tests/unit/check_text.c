@@ -59,7 +59,7 @@ START_TEST(keys_parse_back)
 }
 END_TEST
 
-START_TEST(complaints_name_their_place)
+START_TEST(complaints_name_their_location)
 {
     struct ft_diag *d = ft_diag_new();
 
@@ -90,4 +90,4 @@ START_TEST(limit_holds_back_and_tells)
 END_TEST
 
 FT_UNIT_MAIN("text", tuples_as_people_write_them, tuples_refused, keys_parse_back,
-             complaints_name_their_place, limit_holds_back_and_tells)
+             complaints_name_their_location, limit_holds_back_and_tells)

@@ -76,6 +76,10 @@ class Terminal:
         return Path(self.folder.name, name).read_text()
 
     def close(self):
+        # Who loses its terminal is sent SIGCONT, which undoes the SIGSTOP by which LeakSanitizer stops a
+        # program that ends: both would wait for good. So it ends first.
+        subprocess.run(["tmux", "-S", self.socket, "send-keys", "q"], capture_output=True, check=False)
+        speed.wait(Path(self.folder.name, "rc").exists, 10)
         subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
         self.folder.cleanup()
 

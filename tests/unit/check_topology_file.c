@@ -115,7 +115,7 @@ START_TEST(names_a_duplicate_link_and_a_port_linked_twice)
 }
 END_TEST
 
-START_TEST(names_a_port_that_its_switch_lacks)
+START_TEST(names_a_port_that_its_switch_misses)
 {
     expect(SWITCHES "links:\n"
                     "  - {a: leaf2, a_port: e50, b: spine1, b_port: e1}\n"
@@ -247,6 +247,6 @@ END_TEST
 
 FT_UNIT_MAIN("topology_file", reads_the_documented_format, reads_what_a_terminal_may_not_see,
              names_an_unknown_switch, names_a_duplicate_link_and_a_port_linked_twice,
-             names_a_port_that_its_switch_lacks, names_aggregates_that_do_not_fit,
+             names_a_port_that_its_switch_misses, names_aggregates_that_do_not_fit,
              names_an_address_on_two, names_what_is_said_twice,
              names_keys_and_values_that_are_wrong, names_a_link_that_has_no_direction)

@@ -154,7 +154,7 @@ START_TEST(says_what_is_wrong_with_an_endpoint)
 }
 END_TEST
 
-START_TEST(an_address_in_use_is_told)
+START_TEST(an_address_in_use_is_reported)
 {
     struct ft_udp_config config = {.on_datagram = on_datagram};
     char listen[32], error[256] = "";
@@ -173,4 +173,4 @@ END_TEST
 
 FT_UNIT_MAIN("udp", takes_both_families_on_all_addresses,
              what_was_sent_is_taken_or_counted_as_dropped, says_what_is_wrong_with_an_endpoint,
-             an_address_in_use_is_told)
+             an_address_in_use_is_reported)

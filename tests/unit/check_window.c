@@ -143,7 +143,7 @@ END_TEST
 /* All flows of a group on one link, in a window of which only the end was seen, then in a whole
  * one.
  */
-START_TEST(a_window_that_was_not_seen_whole_is_marked)
+START_TEST(a_window_that_was_not_seen_completely_is_marked)
 {
     int64_t later = START_MS + WINDOW_MS;
     const char *line;
@@ -435,7 +435,7 @@ START_TEST(accounts_of_who_is_gone_make_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("window", a_window_that_was_not_seen_whole_is_marked,
+FT_UNIT_MAIN("window", a_window_that_was_not_seen_completely_is_marked,
              figures_say_how_much_was_taken_in, luck_among_many_groups_is_even,
              accounts_of_who_is_gone_make_room, time_that_jumps_ahead_leaves_no_trail,
              a_pause_is_published, a_clock_that_is_set_back_learns_anew,

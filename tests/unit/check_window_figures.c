@@ -102,7 +102,7 @@ static void end_window(void)
 #define LINK(metric)  "link_" metric "{switch=\"leaf1\",port=\"Ethernet51\"}"
 #define GROUP(metric) "imbalance_" metric "{scope=\"group\",name=\"leaf1/up\"}"
 
-START_TEST(a_window_is_shown_whole)
+START_TEST(a_window_is_shown_completely)
 {
     begin(FT_METRICS_LINKS_ALL, 100);
     feed_link("Ethernet51", "up", 1000, 4);
@@ -198,5 +198,5 @@ START_TEST(a_link_and_a_scope_have_the_series_of_the_table)
 }
 END_TEST
 
-FT_UNIT_MAIN("window_figures", a_window_is_shown_whole, sums_outlive_a_gap_and_links_do_not,
+FT_UNIT_MAIN("window_figures", a_window_is_shown_completely, sums_outlive_a_gap_and_links_do_not,
              links_are_chosen_and_capped, a_link_and_a_scope_have_the_series_of_the_table)

@@ -172,7 +172,7 @@ END_TEST
 
 /* A flow is sampled shortly before the end of a window and shortly after it. Where others move in
  * between, what it did at the end is not known. Returns whether it is said. */
-static bool is_told_of_the_end(bool others_move)
+static bool is_reported_of_the_end(bool others_move)
 {
     const int64_t end = START_MS + 2 * WINDOW_MS;
     bool told;
@@ -192,8 +192,8 @@ static bool is_told_of_the_end(bool others_move)
 
 START_TEST(where_others_move_a_pause_tells_nothing)
 {
-    ck_assert(is_told_of_the_end(false));
-    ck_assert(!is_told_of_the_end(true));
+    ck_assert(is_reported_of_the_end(false));
+    ck_assert(!is_reported_of_the_end(true));
 }
 END_TEST
 

@@ -29,7 +29,7 @@ static void begin(struct ft_topology *topology, const struct ft_crossings_config
     ck_assert_ptr_nonnull(w);
 }
 
-static struct ft_topology *whole(void)
+static struct ft_topology *leaf_spine(void)
 {
     return leafspine(RIG_LEAVES, RIG_SPINES, RIG_HOSTS);
 }
@@ -78,7 +78,7 @@ static size_t findings(const char *at, const char *port)
 /* Every link, and no port of a host. Nothing is news: the topology says the same. */
 START_TEST(samples_of_both_ends_confirm_a_link)
 {
-    begin(whole(), &rig_config);
+    begin(leaf_spine(), &rig_config);
     ck_assert_uint_eq(confirmed(), 0);
     rig_run(w, 15, changed, NULL);
     ck_assert_uint_eq(confirmed(), 2 * RIG_LEAVES * RIG_SPINES);
@@ -102,7 +102,7 @@ END_TEST
 /* A spine that sends no samples: its links stay open, those of the other are confirmed. */
 START_TEST(one_end_alone_confirms_nothing)
 {
-    begin(whole(), &rig_config);
+    begin(leaf_spine(), &rig_config);
     silent[RIG_LEAVES] = true;
     rig_run(w, 30, changed, NULL);
     for (uint32_t l = 0; l < RIG_LEAVES; l++) {
@@ -126,7 +126,7 @@ START_TEST(a_link_needs_flows_of_both_directions)
     uint32_t index = 0, found = 0;
 
     for (unsigned both = 0; both < 2; both++) {
-        begin(whole(), &rig_config);
+        begin(leaf_spine(), &rig_config);
         one_way = !both;
         first_ttl = 50;
         rig_run(w, 40, changed, NULL);
@@ -141,7 +141,7 @@ END_TEST
 /* The uplinks of leaf0 are swapped, and the topology has them as planned. */
 START_TEST(a_contradicted_link_is_news_and_not_confirmed)
 {
-    begin(whole(), &rig_config);
+    begin(leaf_spine(), &rig_config);
     rig_swap(0);
     rig_run(w, 20, changed, NULL);
     ck_assert(!confirms("leaf0", "up0"));
@@ -159,7 +159,7 @@ END_TEST
 /* Without the TTL no link is found that could be news: the contradiction alone is. */
 START_TEST(a_contradiction_alone_is_news)
 {
-    begin(whole(), &rig_config);
+    begin(leaf_spine(), &rig_config);
     untold = true;
     rig_swap(0);
     rig_run(w, 30, changed, NULL);
@@ -173,7 +173,7 @@ END_TEST
 /* It was right for a while. */
 START_TEST(a_confirmed_link_is_contradicted_once_it_is_swapped)
 {
-    begin(whole(), &rig_config);
+    begin(leaf_spine(), &rig_config);
     rig_run(w, 15, changed, NULL);
     ck_assert(confirms("leaf0", "up0"));
     ft_wiring_take_news(w);
@@ -186,7 +186,7 @@ START_TEST(a_confirmed_link_is_contradicted_once_it_is_swapped)
 }
 END_TEST
 
-START_TEST(a_link_that_the_topology_lacks_is_news)
+START_TEST(a_link_that_the_topology_misses_is_news)
 {
     begin(leafspine_without(RIG_LEAVES, RIG_SPINES, RIG_HOSTS, 0, 0), &rig_config);
     rig_run(w, 20, changed, NULL);
@@ -198,7 +198,7 @@ END_TEST
 
 /* Where it leads cannot be found while the spine is silent: known after a moment, told to the
  * doctor after a minute, and gone a minute after the flows. */
-START_TEST(an_open_port_is_told_after_a_minute)
+START_TEST(an_open_port_is_reported_after_a_minute)
 {
     begin(leafspine_without(RIG_LEAVES, RIG_SPINES, RIG_HOSTS, 0, 0), &rig_config);
     silent[RIG_LEAVES] = true;
@@ -227,7 +227,7 @@ START_TEST(another_topology_is_judged_at_once)
     begin(leafspine_without(RIG_LEAVES, RIG_SPINES, RIG_HOSTS, 0, 0), &rig_config);
     rig_run(w, 20, changed, NULL);
     before = t;
-    t = whole();
+    t = leaf_spine();
     ck_assert_int_eq(ft_wiring_follow(w, t), 0);
     ft_topology_free(before);
     ck_assert(confirms("leaf0", "up0"));
@@ -238,7 +238,7 @@ END_TEST
 
 START_TEST(an_hour_of_silence_and_a_restart_forget)
 {
-    begin(whole(), &rig_config);
+    begin(leaf_spine(), &rig_config);
     rig_run(w, 15, changed, NULL);
     memset(told, 0, sizeof(told));
     rig_ms += 3700000;
@@ -268,7 +268,7 @@ START_TEST(what_finds_no_room_is_counted)
         const struct ft_account_stage *stage = &account.stages[0];
         uint64_t dropped = 0, received;
 
-        begin(whole(), &few[i]);
+        begin(leaf_spine(), &few[i]);
         rig_run(w, 3, changed, NULL);
         ft_wiring_account(w, &account);
         ck_assert_uint_eq(account.stage_count, 1);
@@ -317,7 +317,7 @@ START_TEST(who_is_not_listed_has_a_share)
         uint32_t index = 0, count = 0;
         struct ft_crossing_found f;
 
-        begin(whole(), &config);
+        begin(leaf_spine(), &config);
         if (!listed)
             ft_wiring_list(w, nobody, NULL);
         for (uint32_t i = 0; i < 10000; i++) {
@@ -348,6 +348,6 @@ FT_UNIT_MAIN("wiring", samples_of_both_ends_confirm_a_link, one_end_alone_confir
              a_link_needs_flows_of_both_directions, a_contradiction_alone_is_news,
              a_contradicted_link_is_news_and_not_confirmed,
              a_confirmed_link_is_contradicted_once_it_is_swapped,
-             a_link_that_the_topology_lacks_is_news, an_open_port_is_told_after_a_minute,
+             a_link_that_the_topology_misses_is_news, an_open_port_is_reported_after_a_minute,
              another_topology_is_judged_at_once, an_hour_of_silence_and_a_restart_forget,
              what_finds_no_room_is_counted, who_is_not_listed_has_a_share)

@@ -90,7 +90,7 @@ START_TEST(complains_with_file_and_line)
 }
 END_TEST
 
-START_TEST(loads_a_file_and_says_what_it_lacks)
+START_TEST(loads_a_file_and_says_what_it_misses)
 {
     struct ft_diag *diag = ft_diag_new();
     char name[] = "/tmp/check_yaml_XXXXXX";
@@ -114,4 +114,4 @@ START_TEST(loads_a_file_and_says_what_it_lacks)
 END_TEST
 
 FT_UNIT_MAIN("yaml", knows_every_line, takes_an_empty_document_for_an_empty_map,
-             complains_with_file_and_line, loads_a_file_and_says_what_it_lacks)
+             complains_with_file_and_line, loads_a_file_and_says_what_it_misses)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-config_tests = tests/unit/check_budget tests/unit/check_options tests/unit/check_program tests/unit/check_yaml
+config_tests = tests/unit/check_asking tests/unit/check_budget tests/unit/check_options tests/unit/check_program tests/unit/check_yaml
 check_PROGRAMS += $(config_tests)
 TESTS += $(config_tests)
 
@@ -20,3 +20,7 @@ tests_unit_check_program_LDADD = $(config_test_libs)
 tests_unit_check_yaml_SOURCES = tests/unit/check_yaml.c tests/unit/unit.h
 tests_unit_check_yaml_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_yaml_LDADD = $(config_test_libs)
+
+tests_unit_check_asking_SOURCES = tests/unit/check_asking.c tests/unit/unit.h
+tests_unit_check_asking_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_asking_LDADD = $(config_test_libs)

@@ -229,6 +229,12 @@ tests_unit_check_sorted_SOURCES = tests/unit/check_sorted.c tests/unit/answer_ri
 tests_unit_check_sorted_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sorted_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_spread_kept
+TESTS += tests/unit/check_spread_kept
+tests_unit_check_spread_kept_SOURCES = tests/unit/check_spread_kept.c tests/unit/unit.h
+tests_unit_check_spread_kept_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_spread_kept_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_pages
 TESTS += tests/unit/check_pages
 tests_unit_check_pages_SOURCES = tests/unit/check_pages.c tests/unit/answer_rig.h \
@@ -324,6 +330,12 @@ tests_unit_check_follower_SOURCES = tests/unit/check_follower.c tests/unit/join_
 tests_unit_check_follower_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_follower_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_members
+TESTS += tests/unit/check_members
+tests_unit_check_members_SOURCES = tests/unit/check_members.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_members_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_members_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_detours
 TESTS += tests/unit/check_detours
 tests_unit_check_detours_SOURCES = tests/unit/check_detours.c tests/unit/join_rig.h tests/unit/leafspine.h \
@@ -340,6 +352,18 @@ tests_unit_check_matrix_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=strcmp -Wl,--wrap=str
 	-Wl,--wrap=ft_ranks_next_member -Wl,--wrap=ft_ranks_next_edge
 tests_unit_check_matrix_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_launches
+TESTS += tests/unit/check_launches
+tests_unit_check_launches_SOURCES = tests/unit/check_launches.c tests/unit/unit.h
+tests_unit_check_launches_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_launches_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_stall
+TESTS += tests/unit/check_stall
+tests_unit_check_stall_SOURCES = tests/unit/check_stall.c tests/unit/unit.h
+tests_unit_check_stall_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_stall_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
+
 check_PROGRAMS += tests/unit/check_diagnoser
 TESTS += tests/unit/check_diagnoser
 tests_unit_check_diagnoser_SOURCES = tests/unit/check_diagnoser.c tests/unit/unit.h
@@ -348,12 +372,33 @@ tests_unit_check_diagnoser_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=
 	-Wl,--wrap=realloc -Wl,--wrap=free
 tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_diagnoser_large
+TESTS += tests/unit/check_diagnoser_large
+tests_unit_check_diagnoser_large_SOURCES = tests/unit/check_diagnoser_large.c tests/unit/unit.h
+tests_unit_check_diagnoser_large_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_diagnoser_large_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=qsort -Wl,--wrap=qsort_r \
+	-Wl,--wrap=ft_table_find -Wl,--wrap=ft_table_insert -Wl,--wrap=ft_quantile
+tests_unit_check_diagnoser_large_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_oracle
 TESTS += tests/unit/check_oracle
 tests_unit_check_oracle_SOURCES = tests/unit/check_oracle.c tests/unit/join_rig.h \
 	tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_oracle_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_oracle_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_hashes
+TESTS += tests/unit/check_hashes
+tests_unit_check_hashes_SOURCES = tests/unit/check_hashes.c tests/unit/unit.h
+tests_unit_check_hashes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_hashes_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_probed
+TESTS += tests/unit/check_probed
+tests_unit_check_probed_SOURCES = tests/unit/check_probed.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_probed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_probed_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_underused
 TESTS += tests/unit/check_underused
@@ -373,3 +418,9 @@ TESTS += tests/unit/check_delays
 tests_unit_check_delays_SOURCES = tests/unit/check_delays.c tests/unit/unit.h
 tests_unit_check_delays_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_delays_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_findings
+TESTS += tests/unit/check_findings
+tests_unit_check_findings_SOURCES = tests/unit/check_findings.c tests/unit/unit.h
+tests_unit_check_findings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_findings_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

@@ -93,3 +93,9 @@ TESTS += tests/unit/check_choice
 tests_unit_check_choice_SOURCES = tests/unit/check_choice.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_choice_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_choice_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_index
+TESTS += tests/unit/check_index
+tests_unit_check_index_SOURCES = tests/unit/check_index.c tests/unit/unit.h
+tests_unit_check_index_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_index_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(XXHASH_LIBS) $(CHECK_LIBS)

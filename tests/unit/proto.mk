@@ -64,3 +64,15 @@ TESTS += tests/unit/check_chakra
 tests_unit_check_chakra_SOURCES = tests/unit/check_chakra.c tests/unit/unit.h
 tests_unit_check_chakra_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_chakra_LDADD = proto/libftproto.a lib/base/libftbase.a $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_arena
+TESTS += tests/unit/check_arena
+tests_unit_check_arena_SOURCES = tests/unit/check_arena.c tests/unit/unit.h
+tests_unit_check_arena_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_arena_LDADD = $(proto_test_libs) $(XXHASH_LIBS)
+
+check_PROGRAMS += tests/unit/check_observed
+TESTS += tests/unit/check_observed
+tests_unit_check_observed_SOURCES = tests/unit/check_observed.c tests/unit/unit.h
+tests_unit_check_observed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_observed_LDADD = $(proto_test_libs) $(XXHASH_LIBS)

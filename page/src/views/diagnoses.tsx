@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is wrong with a job: which rank hangs or is slow, who waits for it through whom, and why.
 import type { JSX } from 'preact';
+import { meaning } from '../advice.ts';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Diagnosis } from '../records.ts';
 import { age, clock, count, plural, ratio } from '../text.ts';
@@ -24,7 +25,7 @@ function DiagnosisCard({ of, open }: { of: Diagnosis; open: boolean }): JSX.Elem
     return (
         <article class={`card card-${of.severity ?? 'info'}`}>
             <h3>
-                <Word word={of.severity} text={(of.syndrome ?? '').replace('_', ' ')} /> {of.rank === undefined ? 'no rank is named' : <>rank {of.rank} <HostLink name={of.host} /></>}
+                <Word word={of.severity} text={meaning(of.syndrome === 'mixed' ? 'mixed_slow' : of.syndrome ?? '').name} /> {of.rank === undefined ? 'no single rank' : <>rank {of.rank} <HostLink name={of.host} /></>}
                 {of.since_ms === undefined ? null : <span class="since"> since {clock(of.since_ms)}, {age(now - of.since_ms)}</span>}
             </h3>
             {of.message ? <p>{of.message}</p> : null}
@@ -38,9 +39,9 @@ function DiagnosisCard({ of, open }: { of: Diagnosis; open: boolean }): JSX.Elem
                     of.slowdown !== undefined && ['Takes', `${ratio(of.slowdown)} times as long as usual`],
                     of.flow !== undefined && ['Flow', <FlowLink flow={of.flow} />],
                     links.length > 0 && ['Links under it', links.map((l, i) => <>{i ? ', ' : ''}<PortLink sw={l.switch ?? ''} port={l.port ?? ''} />{l.suspect ? ` (${plural(l.errors ?? 0, 'error')}, ${plural(l.discards ?? 0, 'discard')})` : ''}</>)],
-                    (of.evidence_for ?? []).length > 0 && ['For it', <Lines of={of.evidence_for ?? []} />],
-                    (of.evidence_against ?? []).length > 0 && ['Against it', <Lines of={of.evidence_against ?? []} />],
-                    of.confidence !== undefined && ['Certain to', `${Math.round(of.confidence * 100)} %`],
+                    (of.evidence_for ?? []).length > 0 && ['Evidence for it', <Lines of={of.evidence_for ?? []} />],
+                    (of.evidence_against ?? []).length > 0 && ['Evidence against it', <Lines of={of.evidence_against ?? []} />],
+                    of.confidence !== undefined && ['Confidence', `${Math.round(of.confidence * 100)} %`],
                     of.advice !== undefined && ['To do', of.advice],
                 ]} />
             </details>

@@ -17,6 +17,7 @@ function Subject({ event }: { event: Event }): JSX.Element {
     const at = event.evidence;
     if (at?.switch && at.port) return <PortLink sw={at.switch} port={at.port} />;
     if (at?.flow) return <FlowLink flow={at.flow} />;
+    if (event.kind === 'polarization' && at?.group) return <GroupLink name={at.group} />;
     if (at?.switch) return <SwitchLink name={at.switch} />;
     if (at?.host) return <HostLink name={at.host} />;
     if (at?.group) return <GroupLink name={at.group} />;
@@ -56,7 +57,7 @@ function evidenceFacts(e: Event): (Fact | false | undefined)[] {
         at.switch !== undefined && at.port === undefined && ['Switch', <SwitchLink name={at.switch} />],
         at.group !== undefined && ['Group', <GroupLink name={at.group} />],
         at.elephants !== undefined && ['Elephants', `${count(at.elephants)} here, ${count(at.elephants_least ?? 0)} on the sibling with the fewest, ${tenth(at.elephants_even)} would be even`],
-        slow !== undefined && slow > 1 && ['Costs', `at most ${ratio(slow)} times as long as on an even group, for who waits for these flows`],
+        slow !== undefined && slow > 1 && ['Cost', `what waits for these flows takes at most ${ratio(slow)} times as long as on an even group`],
         at.fim !== undefined && ['FIM', `${tenth(at.fim)}, chance gives ${tenth(at.fim_expected)}, p ${probability(at.p_value)}`],
         at.found_peer !== undefined && ['Leads to', <><SwitchLink name={at.found_peer} /> {at.found_peer_port ?? ''}: {plural(at.flows ?? 0, 'flow')}, {plural(at.count ?? 0, 'sample')}</>],
         at.old_hops !== undefined && ['Was', <Hops hops={at.old_hops} />],
@@ -65,7 +66,10 @@ function evidenceFacts(e: Event): (Fact | false | undefined)[] {
         at.host !== undefined && ['Host', <HostLink name={at.host} />],
         at.program !== undefined && ['Program', `${at.program}${at.source ? ` ‘${at.source}’` : ''}`],
         at.reason !== undefined && ['Reason', words(at.reason)],
-        at.found_peer === undefined && at.count !== undefined && ['Count', count(at.count)],
+        e.kind === 'underused' && at.count !== undefined && ['Took it', `${count(at.flows ?? 0)} of the last ${count(at.count)} new flows that had the choice`],
+        (at.idle_ports ?? []).length > 0 && ['Without any flow', at.idle_ports?.join(', ')],
+        at.idle_since_ms !== undefined && ['Last sample', clock(at.idle_since_ms)],
+        at.found_peer === undefined && e.kind !== 'underused' && at.count !== undefined && ['Count', count(at.count)],
         at.offset_ms !== undefined && ['Clock', `${age(Math.abs(at.offset_ms))} ${at.offset_ms < 0 ? 'behind' : 'ahead'}`],
     ];
 }
@@ -119,7 +123,7 @@ export function EventsView(): JSX.Element {
                     ? <a href={format({ ...route, params: { ...route.params, over: over ? '' : '1' } })} class="toggle" aria-current={over ? 'true' : undefined}>with what is over, last hour</a>
                     : null}
             </div>
-            {rows.length === 0 ? <Empty>{kind ? 'No such event stands.' : 'Nothing stands: no collision, no fault, no link down.'}</Empty> : null}
+            {rows.length === 0 ? <Empty>{kind ? 'No such event is active.' : 'No active event: no collision, no fault, no link down.'}</Empty> : null}
             <div class="cards">{rows.slice(0, 100).map((e, i) => <EventCard key={`${eventId(e)}/${e.since_ms}`} event={e} open={i < 3 || subject !== ''} />)}</div>
             {rows.length > 100 ? <p class="empty">{rows.length - 100} more of less weight are not shown; choose a kind.</p> : null}
         </>

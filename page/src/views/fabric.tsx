@@ -94,13 +94,13 @@ export function FabricView(): JSX.Element {
                     : isSmall(fabric)
                         ? <Drawing fabric={fabric} measure={measure} trouble={trouble} mark={say} />
                         : fabric.layers.map((l) => <Matrix key={`${l.low}/${l.high}`} layer={l} told={fabric} measure={measure} mark={say} />)}
-                <p class="readout" role="status" data-nocopy>{said || 'Point at a link, or go to it by keys: its load is told here.'}</p>
+                <p class="readout" role="status" data-nocopy>{said || 'Point at a link, or go to it by keys: its load is shown here.'}</p>
                 <Legend measure={measure} fabric={fabric} />
                 <Troubled fabric={fabric} />
             </Section>
             <div class="beside">
-                <Section title="Standing now" aside={<A view="events">all events</A>}>
-                    {standing.length === 0 ? <Empty>{fabric.mute ? 'Nothing is known of this window.' : 'Nothing stands: no collision, no fault, no link down.'}</Empty> : null}
+                <Section title="Active now" aside={<A view="events">all events</A>}>
+                    {standing.length === 0 ? <Empty>{fabric.mute ? 'Nothing is known of this window.' : 'No active event: no collision, no fault, no link down.'}</Empty> : null}
                     <ul class="lines">{standing.slice(0, 8).map((e) => <li key={`${e.kind}/${e.subject}`}><EventLine event={e} /></li>)}</ul>
                     {standing.length > 8 ? <p><A view="events">and {standing.length - 8} more</A></p> : null}
                 </Section>

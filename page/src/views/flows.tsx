@@ -20,6 +20,7 @@ const WEAKER: Record<string, string> = {
 function seenBy(h: Hop): string {
     const samples = h.samples ?? 0;
     const way = h.out_lag ? 'aggregate' : 'port';
+    if (samples === 0 && h.accuracy !== undefined) return `predicted: by the switch's hash, as learnt, which was right for ${percent(h.accuracy)} of other flows`;
     if (samples === 0) return WEAKER[h.evidence ?? ''] ?? (h.out ?? h.out_lag ? 'no samples here; known from its neighbours' : 'no samples here; its way out is not known');
     const n = `${count(samples)} sample${samples === 1 ? '' : 's'}`;
     if (h.share === undefined || h.share >= 1) return `${n}, all by this ${way}`;
@@ -169,7 +170,7 @@ export function FlowView(): JSX.Element {
             <Section title="Path"><Way path={path} links={asked.answer?.links ?? []} id="hops" /></Section>
             {(asked.answer?.collisions ?? []).length > 0
                 ? <Section title="Collisions on it"><div class="cards">{asked.answer?.collisions?.map((e) => <EventCard key={e.subject} event={e} open />)}</div></Section>
-                : <EventsOf test={(e) => e.evidence?.flow !== undefined && flowText(e.evidence.flow) === text} none="No collision or event stands on its path." />}
+                : <EventsOf test={(e) => e.evidence?.flow !== undefined && flowText(e.evidence.flow) === text} none="No active event on its path." />}
             {back ? <Section title="Way back"><p><FlowLink flow={back.flow} /> ({back.role}), <Word word={back.state} />: <Hops hops={back.hops} /></p></Section> : null}
             <Section title="Paths that it took"><PathHistory flow={path.flow} /></Section>
         </>

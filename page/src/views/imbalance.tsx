@@ -11,6 +11,7 @@ import { format, moment } from '../route.ts';
 import { clock, count, percent, plural, probability, ratio, tenth } from '../text.ts';
 import { Empty, Facts, go, GroupLink, Section, Table, Word } from '../ui.tsx';
 import { store } from '../store.ts';
+import { HashOf } from './choices.tsx';
 import { LinksTable } from './links.tsx';
 
 function Over({ name, series, unlike }: { name: string; series: Imbalance[]; unlike: string }): JSX.Element {
@@ -91,7 +92,7 @@ function Compare({ series, here }: { series: Imbalance[]; here: Imbalance | unde
                         },
                     },
                 ]} />
-                : <p class="note">Mark a moment before a change as A and one after it as B: their figures stand beside each other here.</p>}
+                : <p class="note">Mark a moment before a change as A and one after it as B: their figures are then shown beside each other here.</p>}
         </>
     );
 }
@@ -113,7 +114,7 @@ function Chosen({ record, scope, name }: { record: Imbalance | undefined; scope:
                         record.fim !== undefined && ['FIM', `${tenth(record.fim)}, chance gives ${tenth(record.fim_expected)}`],
                         record.p_value !== undefined && ['p', probability(record.p_value)],
                         ['Flows', `${count(record.flows)} over ${plural(record.links ?? 0, 'link')}${record.flows_unplaced ? `, ${count(record.flows_unplaced)} more not placed` : ''}`],
-                        record.bottleneck_ratio !== undefined && ['Bottleneck', `who waits for the slowest flow waits at most ${ratio(record.bottleneck_ratio)} times as long as on an even group`],
+                        record.bottleneck_ratio !== undefined && ['Bottleneck', `what waits for the slowest flow takes at most ${ratio(record.bottleneck_ratio)} times as long as on an even group`],
                         record.spine_crossings_avoidable !== undefined && record.spine_crossings_avoidable > 0 && ['Avoidable crossings', `${count(record.spine_crossings_avoidable)} flows crossed a spine though both ends hang on one leaf, ${percent(record.spine_crossings_avoidable_share)} of the bytes`],
                         record.rail_crossings !== undefined && record.rail_crossings > 0 && ['Rail crossings', `${count(record.rail_crossings)} flows, ${percent(record.rail_crossings_share)} of the bytes`],
                     ]} />
@@ -121,6 +122,7 @@ function Chosen({ record, scope, name }: { record: Imbalance | undefined; scope:
                 <Over name={name} series={series} unlike={unlike} />
             </Section>
             <Section title="Before and after"><Compare series={series} here={record} /></Section>
+            {scope === 'group' ? <HashOf group={name} /> : null}
             {of.length > 0 ? <Section title="Its links"><LinksTable id="group-links" links={of} /></Section> : null}
         </>
     );

@@ -11,6 +11,7 @@ import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 import { PlansOf } from './plans.tsx';
+import { SpreadOf, useRhythm } from './choices.tsx';
 
 interface Job {
     name: string;
@@ -176,6 +177,7 @@ export function JobView(): JSX.Element {
     const flows = (paths.answer?.records ?? []).filter((p) => (p.job ?? '') === real && real !== '');
     const mine = events.filter((e) => e.kind === 'collision' && !e.cleared && (e.evidence?.victims ?? []).some((v) => v.job === real && real !== ''));
     const cost = Math.max(0, ...mine.map((e) => slowdown(e) ?? 0));
+    const rhythm = useRhythm(real);
     const slowest = slowestOf(ranks);
     const total = flows.reduce((sum, p) => sum + (p.rate_bps ?? 0), 0);
     if (asked.answer && ranks.length === 0 && flows.length === 0)
@@ -188,10 +190,12 @@ export function JobView(): JSX.Element {
                 ['Hosts', [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName).slice(0, 12).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)],
                 flows.length > 0 && ['Flows', `${count(flows.length)}, ${rate(total)}`],
                 ['Slowest pair', slowest ? <Slowest rank={slowest} /> : 'none stands out'],
+                rhythm !== '' && ['Rhythm', rhythm],
                 ['Collisions', mine.length === 0 ? 'none of its flows collides' : `${plural(mine.length, 'link')} where its elephants collide: at most ${ratio(cost)} times as long as on even groups`],
             ]} />
             {real ? <DiagnosesOf job={real} /> : null}
             {real ? <PlansOf job={real} /> : null}
+            {real ? <SpreadOf job={real} /> : null}
             {real ? <EventsOf test={(e) => (e.evidence?.victims ?? []).some((v) => v.job === real)} none="None of its flows collides." /> : null}
             {comms.length > 0
                 ? <Section title="Who sends to whom">

@@ -158,7 +158,7 @@ export function LinkView(): JSX.Element {
             <LinkFacts way={way} link={link} />
             <Findings of={findingsAt(findings, sw, port)} />
             {back ? <p>The other direction: <PortLink sw={back.switch} port={back.port} />, {back.state === 'used' ? `${percent(back.use)} used` : <StateMark state={back.state} />}</p> : null}
-            <EventsOf test={(e) => e.evidence?.switch === sw && e.evidence.port === port} none="Nothing stands on this link." />
+            <EventsOf test={(e) => e.evidence?.switch === sw && e.evidence.port === port} none="No active event on this link." />
             <Section title="Flows on it">
                 {at === undefined ? null : <p class="note">Flows are those of now, not of then.</p>}
                 {flows.length === 0

@@ -44,7 +44,7 @@ export function SwitchView(): JSX.Element {
                 (sw.lags ?? []).length > 0 && ['Aggregates', sw.lags?.map((l) => `${l.name}: ${(l.members ?? []).join(', ')}`).join('; ')],
             ]} />
             <Findings of={findingsAt(findings, name)} />
-            <EventsOf test={(e) => e.evidence?.switch === name || e.evidence?.peer === name} none="Nothing stands at this switch." />
+            <EventsOf test={(e) => e.evidence?.switch === name || e.evidence?.peer === name} none="No active event at this switch." />
             <Section title="Ports"><PortsTable sw={name} ports={(sw.ports ?? []).slice().sort((a, b) => byName(a.name, b.name))} ways={fabric.ways} /></Section>
         </>
     );
@@ -58,7 +58,7 @@ export function HostsView(): JSX.Element {
         <>
             <h1>Hosts</h1>
             {hosts.length === 0
-                ? <Empty>{topology ? 'No host is known yet: they are learnt from their packets, or told by the topology file.' : 'Asking …'}</Empty>
+                ? <Empty>{topology ? 'No host is known yet: hosts are learnt from their packets or read from the topology file.' : 'Asking …'}</Empty>
                 : <Table id="hosts" label="Hosts" rows={hosts} rowKey={(h) => h.name} sort="host" columns={[
                     { key: 'host', title: 'Host', cell: (h) => <HostLink name={h.name} />, by: (h) => h.name },
                     { key: 'addresses', title: 'Addresses', cell: (h) => (h.nics ?? []).flatMap((n) => n.addresses ?? []).slice(0, 4).join(', ') },
@@ -97,7 +97,7 @@ export function HostView(): JSX.Element {
     return (
         <>
             <h1>Host {name}</h1>
-            {topology && !host ? <Empty>The topology has no such host; what is said of it elsewhere stands below.</Empty> : null}
+            {topology && !host ? <Empty>The topology has no such host; what other sources report of it is below.</Empty> : null}
             <Facts of={[
                 ...(host?.nics ?? []).map((n, i): [string, JSX.Element] => [
                     n.rail === undefined ? `NIC ${i + 1}` : `Rail ${n.rail}`,
@@ -107,13 +107,13 @@ export function HostView(): JSX.Element {
                 mine.length > 0 && ['Ranks', mine.map((r) => String(r.rank)).join(', ')],
             ]} />
             <Findings of={findings.filter((f) => f.host === name)} />
-            <EventsOf test={(e) => e.evidence?.host === name || (e.evidence?.victims ?? []).some((v) => v.src_host === name || v.dst_host === name)} none="Nothing stands at this host." />
+            <EventsOf test={(e) => e.evidence?.host === name || (e.evidence?.victims ?? []).some((v) => v.src_host === name || v.dst_host === name)} none="No active event at this host." />
             <Section title="Flows">
                 {flows.length === 0 ? <Empty>{paths.refusal || (paths.answer ? 'No flow of it is known.' : 'Asking …')}</Empty> : <FlowsTable id="host-flows" paths={flows} total={paths.answer?.total} />}
             </Section>
             <Section title="Queue pairs">
                 {(qps.answer?.records ?? []).length === 0
-                    ? <Empty>{qps.refusal || 'No queue pair is listed: an agent on the host would tell them.'}</Empty>
+                    ? <Empty>{qps.refusal || 'No queue pair is known: a fabrictrace-agent on the host reports them.'}</Empty>
                     : <><p class="lead">{plural(qps.answer?.total ?? 0, 'queue pair')}</p><QpsTable qps={qps.answer?.records ?? []} /></>}
             </Section>
         </>

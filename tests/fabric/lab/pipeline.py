@@ -41,11 +41,11 @@ def find_programs(build):
 class Pipeline:
     """Starts at once; stop() ends it in the order in which data flows. Without a topology file the
     poller asks the switches' agents, and the daemon finds the fabric by itself. Without hosts no
-    agent runs there, and what flows carry is known from samples alone. poller and daemon: lines for
-    their files."""
+    agent runs there, and what flows carry is known from samples alone. poller, daemon and agent: lines
+    for their files, the agent's with {host} for its name."""
 
     def __init__(self, fabric, programs, window_s, kafka=None, agents=None, hosts=True, poller="",
-                 daemon=""):
+                 daemon="", agent=""):
         self.fabric = fabric
         self.programs = programs
         self.records = fabric.dir / "records.ndjson"
@@ -71,7 +71,7 @@ class Pipeline:
         for host in fabric.layout.hosts if hosts else ():
             self._start(host.name, "fabrictrace-agent",
                         config=f"host: {host.name}\ninterfaces: [eth0]\n"
-                               f"daemon:\n  endpoint: {INGEST}\n")
+                               f"daemon:\n  endpoint: {INGEST}\n" + agent.format(host=host.name))
 
     def _start(self, node, program, *args, config):
         path = self.fabric.dir / f"{program}-{node}.yaml"

@@ -5,6 +5,7 @@ answers, byte for byte; what is cut short, damaged or foreign is reported, and w
 served."""
 import itertools
 import json
+import math
 import re
 import signal
 import struct
@@ -90,13 +91,16 @@ def ask(daemon, target):
 
 
 def frozen(daemon):
-    """The file of the daemon, and its answers of the same moment: nothing may close or come in
-    between."""
+    """The file of the daemon, and its answers of the same moment: no window may close, nothing come
+    and no link be confirmed in between."""
+    def moment():
+        return [ask(daemon, target) for target in ("windows", "loss", "topology")]
+
     for _ in range(20):
-        before = ask(daemon, "windows"), ask(daemon, "loss")
+        before = moment()
         data = fetch(daemon, "/api/v1/incident")
         answers = {target: ask(daemon, target) for target in targets(daemon)}
-        if before == (ask(daemon, "windows"), ask(daemon, "loss")):
+        if before == moment():
             return data, answers
     check("a moment at which nothing changes", False)
     return data, answers
@@ -108,7 +112,7 @@ def same(what, replay, answers):
           [(t, answers[t][:300], replay.get(f"/api/v1/{t}")[:300]) for t in differ[:3]])
 
 
-def replayed(folder, data, what, answers):
+def replayed(folder, data, what, answers, look=None):
     """A replay of a complete file."""
     file = folder / f"{what}.ftr"
     file.write_bytes(data)
@@ -116,6 +120,8 @@ def replayed(folder, data, what, answers):
     try:
         same(what, replay, answers)
         check(f"{what}: it is ready", replay.get("/readyz") == "ok\n")
+        if look:
+            look(replay)
         try:
             fetch(replay, "/api/v1/incident")
             check(f"{what}: a replay keeps nothing itself", False)
@@ -218,8 +224,17 @@ def test_later(folder):
     past = {t: a for t, a in answers.items() if t.split("?")[0] in
             ("links", "imbalance", "windows", "history", "events", "collisions")}
     check("later: there is an event", json.loads(past["events?from_ms=0"])["total"], past)
-    log = replayed(folder, data, "later", past)
+    said = []
+    log = replayed(folder, data, "later", past,
+                   lambda replay: said.append(json.loads(replay.get("/api/v1/doctor"))["records"]))
     check("later: said", "the daemon was started before this recording" in log, log)
+    recording = [f for f in said[0] if f["text"].startswith("this is a recording that began after")]
+    head = json.loads(answers["windows"])["records"][0]
+    check("later: the doctor says since when, and what is missing", len(recording) == 1 and
+          recording[0]["since_ms"] > head["window_start_ms"] and "queue pairs" in recording[0]["text"],
+          (recording, head))
+    check("later: the daemon itself did not say so", "this is a recording" not in answers["doctor"],
+          answers["doctor"])
 
 
 COMMANDS = (("paths", "--json"), ("links",), ("imbalance", "--wide"), ("events", "--json"), ("qps",),
@@ -232,11 +247,18 @@ def tool(*args, **how):
 
 def test_tool(folder):
     """fabrictrace record and replay: one command as it was, or the page until Ctrl-C."""
-    daemon = rig.Daemon(folder, TOPOLOGY).start()
+    # No window may close between the answers and the recording: it is long for what these take here.
+    began = time.monotonic()
+    tool("--version")
+    window_s = max(2, math.ceil(60 * (time.monotonic() - began)))
+    daemon = rig.Daemon(folder, TOPOLOGY)
+    daemon.config.write_text(daemon.config.read_text().replace("window: 2s", f"window: {window_s}s"))
+    daemon.start()
     poller = rig.Poller(folder, daemon).start()
     at, file = ("--endpoint", f"127.0.0.1:{daemon.http}"), folder / "i.ftr"
     try:
-        feed(poller, 5)
+        until("a window with flows", lambda: feed(poller, 1) or any(
+            g.get("flows") for g in json.loads(daemon.get("/api/v1/imbalance"))["records"]))
         poller.stop()
         for _ in range(20):
             before = [tool(*command, *at) for command in COMMANDS]

@@ -78,6 +78,11 @@ def test_ingest():
                                   "kafka.brokers=localhost:9092")
     check("kafka.ingest: its share is in the sum", "Kafka's ingest" not in without
           and shares.get("Kafka's ingest", 0) >= 16 * MIB and total <= budget, shares)
+    both, total, budget = table("fabrictraced", "--set", "kafka.ingest=yes", "--set",
+                                "sinks=[kafka]", "--set", "group.role=member", "--set",
+                                "group.name=fabric")
+    check("a member of a group reads with two consumers, and publishes", both["Kafka's ingest"]
+          == 2 * shares["Kafka's ingest"] and "Kafka's queue" in both and total <= budget, both)
 
 
 def test_what_is_set(program):

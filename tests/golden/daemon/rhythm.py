@@ -22,10 +22,10 @@ FLOWS = 8
 rng = random.Random(5)
 
 
-def steps():
+def steps(until_s=SECONDS):
     """Moments of samples of a job that computes and exchanges in turn."""
     t = 0.0
-    while t < SECONDS:
+    while t < until_s:
         length = PERIOD_S * rng.uniform(0.96, 1.04)
         t += length * (1 - SHARE)
         for _ in range(int(RATE * length * SHARE)):
@@ -33,9 +33,9 @@ def steps():
         t += length * SHARE
 
 
-def anyhow():
+def anyhow(until_s=SECONDS):
     t = 0.0
-    while t < SECONDS:
+    while t < until_s:
         length = rng.expovariate(1 / 4)
         for _ in range(int(RATE * length)):
             yield t + rng.uniform(0, length)
@@ -47,11 +47,11 @@ def flow_of(job, i):
             "dport": 4791, "proto": 17}
 
 
-def records():
+def records(seconds=SECONDS, jobs=()):
     lines = []
-    for job, moments in enumerate((steps(), anyhow(), steps())):
+    for job, moments in enumerate(jobs or (steps(), anyhow(), steps())):
         folded = {}
-        for t in sorted(t for t in moments if t < SECONDS):
+        for t in sorted(t for t in moments if t < seconds):
             folded.setdefault((int(t), rng.randrange(FLOWS)), []).append(int(1000 * t))
         for (second, i), at in folded.items():
             lines.append((1000 * (second + 1), {
@@ -61,7 +61,7 @@ def records():
                 "samples": len(at), "packets": 2000 * len(at), "bytes": 2000 * 4170 * len(at),
                 "data_samples": len(at)}))
         # Of the third job's flows nobody says whose they are.
-        for second in range(0, SECONDS if job < 2 else 0, 10):
+        for second in range(0, seconds if job < 2 else 0, 10):
             for i in range(FLOWS):
                 lines.append((1000 * second, {
                     "schema": "fabrictrace.flow.v1", "time_ms": START_MS + 1000 * second,
@@ -108,5 +108,37 @@ def test_jobs(folder):
           and "not known" in lines.get("anyhow", ""), said)
 
 
+def test_standstill(folder):
+    """The one with a period stops after 300 s, and its queue pairs stay; the other one goes on."""
+    file = folder / "standstill.ndjson"
+    file.write_text("\n".join(records(500, (steps(300), anyhow(500)))) + "\n")
+    http = rig.free_port()
+    sink = folder / "standstill.out"
+    command = [rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--topology", TOPOLOGY, "--replay", file, "--sink",
+               f"file:{sink}", "--serve", "--set", f"http=127.0.0.1:{http}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as daemon:
+        try:
+            tool = [TOOL, "diagnose", "--endpoint", f"127.0.0.1:{http}"]
+            # 1: something stands.
+            until("the daemon answers", lambda: rig.run(*tool, "--json").returncode <= 1)
+            asked = rig.records_of(rig.run(*tool, "--json").stdout)
+            said = rig.run(*tool).stdout
+        finally:
+            daemon.terminate()
+    found = rig.records_of(sink.read_text())
+    named = of_kind(found, "diagnosis")
+    equal("one standstill, by flows alone", [(r["job"], r["syndrome"], r["source"], r.get("rank"),
+                                              r.get("cleared")) for r in named],
+          [("steps", "standstill", "flows", None, None)])
+    check("since the last sample", abs(named[0]["since_ms"] - START_MS - 300_000) < 10_000, named)
+    check("after two minutes of silence", 120_000 <= named[0]["time_ms"] - named[0]["since_ms"] <= 150_000, named)
+    check("what the plugin would add is said", "plugin" in str(named[0]["evidence_against"]), named)
+    equal("its event", [(e["subject"], e.get("cleared")) for e in of_kind(found, "event")
+                        if e["kind"] == "standstill"], [("steps", None)])
+    equal("the API has it", [(r["job"], r["syndrome"], r["since_ms"]) for r in asked],
+          [("steps", "standstill", named[0]["since_ms"])])
+    check("the tool shows it", "standstill" in said and "steps" in said, said)
+
+
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_jobs))
+    sys.exit(rig.run_tests(test_jobs, test_standstill))

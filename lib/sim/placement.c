@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "lib/sim/place.h"
+#include "lib/sim/placement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,9 +130,9 @@ static void put_on(struct ft_placement *p, uint32_t flow, const struct ft_path *
     }
 }
 
-struct ft_placement *ft_place_new(const struct ft_topology *t, const bool *dead,
-                                  const struct ft_demand *demands, const double *weight,
-                                  uint32_t count, const double *limit, struct ft_path *paths)
+struct ft_placement *ft_placement_new(const struct ft_topology *t, const bool *dead,
+                                      const struct ft_demand *demands, const double *weight,
+                                      uint32_t count, const double *limit, struct ft_path *paths)
 {
     struct ft_placement *p = calloc(1, sizeof(*p));
     size_t links = (size_t)ft_links_of(t) + 1;
@@ -156,7 +156,7 @@ struct ft_placement *ft_place_new(const struct ft_topology *t, const bool *dead,
                                .most_visits = 1,
                                .found = calloc(PATHS_MAX, sizeof(*p->found))};
     if (!p->chosen || !p->load || !p->head || !p->items || !p->seen || !p->visits || !p->found) {
-        ft_place_free(p);
+        ft_placement_free(p);
         return NULL;
     }
     memset(p->head, 0xff, links * sizeof(*p->head));
@@ -170,7 +170,7 @@ struct ft_placement *ft_place_new(const struct ft_topology *t, const bool *dead,
     return p;
 }
 
-void ft_place_free(struct ft_placement *p)
+void ft_placement_free(struct ft_placement *p)
 {
     if (!p)
         return;
@@ -186,12 +186,12 @@ void ft_place_free(struct ft_placement *p)
     free(p);
 }
 
-const double *ft_place_load(const struct ft_placement *p)
+const double *ft_placement_load(const struct ft_placement *p)
 {
     return p->load;
 }
 
-bool ft_place_valid(const struct ft_placement *p, uint32_t flow, const struct ft_path *path)
+bool ft_placement_valid(const struct ft_placement *p, uint32_t flow, const struct ft_path *path)
 {
     const struct ft_demand *d = &p->demands[flow];
 
@@ -293,7 +293,7 @@ static uint32_t add_seekers(struct ft_placement *p, uint32_t at, uint32_t count,
     return count;
 }
 
-bool ft_place_within(struct ft_placement *p, uint32_t flow, uint32_t looks)
+bool ft_placement_within(struct ft_placement *p, uint32_t flow, uint32_t looks)
 {
     uint32_t count = 0;
 
@@ -317,12 +317,12 @@ bool ft_place_within(struct ft_placement *p, uint32_t flow, uint32_t looks)
     return false;
 }
 
-uint64_t ft_place_looked(const struct ft_placement *p)
+uint64_t ft_placement_looked(const struct ft_placement *p)
 {
     return p->looked;
 }
 
-void ft_place_visits(struct ft_placement *p, uint32_t most)
+void ft_placement_visits(struct ft_placement *p, uint32_t most)
 {
     p->most_visits = most;
 }
@@ -349,7 +349,7 @@ static double fullness(const struct ft_placement *p, const struct ft_path *path,
     return most;
 }
 
-bool ft_place_least(struct ft_placement *p, uint32_t flow)
+bool ft_placement_least(struct ft_placement *p, uint32_t flow)
 {
     double best = 0, best_sum = 0;
     uint32_t n, chosen = 0;
@@ -370,7 +370,8 @@ bool ft_place_least(struct ft_placement *p, uint32_t flow)
     return n > 0;
 }
 
-uint32_t ft_place_list(const struct ft_placement *p, uint32_t link, uint32_t *flows, uint32_t max)
+uint32_t ft_placement_list(const struct ft_placement *p, uint32_t link, uint32_t *flows,
+                           uint32_t max)
 {
     uint32_t n = 0;
 

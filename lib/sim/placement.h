@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_SIM_PLACE_H
-#define FT_SIM_PLACE_H
+#ifndef FT_SIM_PLACEMENT_H
+#define FT_SIM_PLACEMENT_H
 /*
  * Flows on paths, one moved for another: the part of the planner that works in any topology.
  *
@@ -20,33 +20,34 @@ struct ft_placement;
 /* All is borrowed. weight[count]: what a flow counts for on a link. limit[ft_links_of()]: by link;
  * the caller may change it between calls; not looked at where !ft_link_chosen(). paths[count]: the
  * flows' paths, hop_count 0 without one. dead may be NULL. NULL without memory. */
-struct ft_placement *ft_place_new(const struct ft_topology *t, const bool *dead,
-                                  const struct ft_demand *demands, const double *weight,
-                                  uint32_t count, const double *limit, struct ft_path *paths);
-void ft_place_free(struct ft_placement *p);
+struct ft_placement *ft_placement_new(const struct ft_topology *t, const bool *dead,
+                                      const struct ft_demand *demands, const double *weight,
+                                      uint32_t count, const double *limit, struct ft_path *paths);
+void ft_placement_free(struct ft_placement *p);
 
 /* What a link carries. */
-const double *ft_place_load(const struct ft_placement *p);
+const double *ft_placement_load(const struct ft_placement *p);
 
 /* Whether a path of the flow is alive and between its NICs. */
-bool ft_place_valid(const struct ft_placement *p, uint32_t flow, const struct ft_path *path);
+bool ft_placement_valid(const struct ft_placement *p, uint32_t flow, const struct ft_path *path);
 
 /* Finds the flow a path within the limits, moving at most `looks` other flows about. false: there
  * was none; everything is as before. */
-bool ft_place_within(struct ft_placement *p, uint32_t flow, uint32_t looks);
+bool ft_placement_within(struct ft_placement *p, uint32_t flow, uint32_t looks);
 
 /* Looks of all searches so far. */
-uint64_t ft_place_looked(const struct ft_placement *p);
+uint64_t ft_placement_looked(const struct ft_placement *p);
 
 /* A search comes by a flow once, at the start; more often from here on, by other chains, and may
  * find what one missed. */
-void ft_place_visits(struct ft_placement *p, uint32_t most);
+void ft_placement_visits(struct ft_placement *p, uint32_t most);
 
 /* Gives the flow the path whose fullest link, for its limit, is the least full; of several the one
  * with the least load. false: it has no path at all. */
-bool ft_place_least(struct ft_placement *p, uint32_t flow);
+bool ft_placement_least(struct ft_placement *p, uint32_t flow);
 
 /* Lists the flows on a link, at most max. Returns how many. */
-uint32_t ft_place_list(const struct ft_placement *p, uint32_t link, uint32_t *flows, uint32_t max);
+uint32_t ft_placement_list(const struct ft_placement *p, uint32_t link, uint32_t *flows,
+                           uint32_t max);
 
 #endif

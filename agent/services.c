@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "agent/services.h"
+
+#include <string.h>
+#include <sysexits.h>
+
+#include "lib/base/log.h"
+
+#define ERROR_BYTES 512
+
+static int start_jobs(struct ft_services *services, const struct ft_services_from *from)
+{
+    const struct ft_agent_settings *s = from->settings;
+    const struct ft_jobs_config config = {
+        .socket = s->nccl_socket,
+        .host = from->host,
+        .jobs_max = s->nccl_jobs_max,
+        .peers_max = s->nccl_peers / s->nccl_jobs_max,
+        .refresh_ns = s->refresh_ns,
+        .hold_ns = s->nccl_hold_ns,
+        .quiet_ns = s->nccl_quiet_ns,
+        .reports_per_s = (uint32_t)s->nccl_reports_per_s,
+        .seed = from->seed,
+    };
+    char error[ERROR_BYTES];
+
+    if (strcmp(s->nccl_socket, "off") == 0)
+        return EX_OK;
+    services->jobs = ft_jobs_new(from->loop, from->uplink, &config, error, sizeof(error));
+    if (!services->jobs) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_CANTCREAT;
+    }
+    ft_engine_set_jobs(from->engine, services->jobs);
+    return EX_OK;
+}
+
+static int start_plans(struct ft_services *services, const struct ft_services_from *from)
+{
+    const struct ft_agent_settings *s = from->settings;
+    const struct ft_plans_config config = {
+        .socket = s->plan_socket,
+        .folder = s->plan_folder,
+        .host = from->host,
+        .source = from->source,
+    };
+    char error[ERROR_BYTES];
+
+    if (strcmp(s->plan_socket, "off") == 0)
+        return EX_OK;
+    services->plans = ft_plans_new(from->loop, from->uplink, &config, error, sizeof(error));
+    if (!services->plans) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_CANTCREAT;
+    }
+    return EX_OK;
+}
+
+static int start_probes(struct ft_services *services, const struct ft_services_from *from)
+{
+    const struct ft_agent_settings *s = from->settings;
+    const struct ft_probes_config config = {
+        .socket = s->probe_socket,
+        .host = from->host,
+        .interfaces = ft_engine_interfaces(from->engine),
+    };
+    char error[ERROR_BYTES];
+
+    if (strcmp(s->probe_socket, "off") == 0)
+        return EX_OK;
+    services->probes = ft_probes_new(from->loop, from->uplink, &config, error, sizeof(error));
+    if (!services->probes) {
+        ft_log(FT_LOG_ERROR, "%s", error);
+        return EX_CANTCREAT;
+    }
+    return EX_OK;
+}
+
+int ft_services_start(struct ft_services *s, const struct ft_services_from *from)
+{
+    int code = start_jobs(s, from);
+
+    if (code == EX_OK)
+        code = start_plans(s, from);
+    if (code == EX_OK)
+        code = start_probes(s, from);
+    return code;
+}
+
+void ft_services_free(struct ft_services *s)
+{
+    ft_probes_free(s->probes);
+    ft_plans_free(s->plans);
+    ft_jobs_free(s->jobs);
+}
+
+void ft_services_notice(const struct ft_services *s, const uint8_t *payload, size_t len)
+{
+    if (s->plans)
+        ft_plans_notice(s->plans, payload, len);
+}

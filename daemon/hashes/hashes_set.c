@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/hashes/hashes_impl.h"
+
+/* A model is linear when so many held-out flows were predicted, and so many of them rightly. */
+#define PREDICTED_LEAST 16
+#define RIGHT_LEAST     0.99
+/* Flows are predicted by a model that was right for RIGHT_LEAST of so many, and of whose newest 64
+ * no more than so many contradicted it. */
+#define TRUSTED_LEAST   64
+#define WRONG_OF_NEWEST 1
+
+static bool is_proven(const struct ft_hash_set *s)
+{
+    return s->predicted >= PREDICTED_LEAST && s->right >= RIGHT_LEAST * s->predicted;
+}
+
+bool ft_hash_set_is_trusted(const struct ft_hash_set *s)
+{
+    return s->model.kind == FT_HASH_LINEAR && is_proven(s) && s->predicted >= TRUSTED_LEAST &&
+           __builtin_popcountll(s->newest_wrong) <= WRONG_OF_NEWEST;
+}
+
+enum ft_hash_kind ft_hash_set_kind(const struct ft_hash_set *s)
+{
+    if (s->model.kind == FT_HASH_LINEAR && !is_proven(s))
+        return FT_HASH_UNKNOWN;
+    return s->model.kind;
+}
+
+#define INPUT_BYTES (16 * FT_HASH_WORDS + 1)
+
+/* A function's message with what it points to. */
+struct function {
+    Fabrictrace__HashFunction m;
+    Fabrictrace__HashRow *rows, **row_list;
+    char (*inputs)[INPUT_BYTES];
+    char (*entries)[17];
+    char **entry_list;
+    uint32_t links[FT_HASH_MEMBERS_MAX];
+    char origin[INPUT_BYTES];
+};
+
+static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
+                        const struct ft_hash_model *model)
+{
+    out->inputs = inputs;
+    for (unsigned field = 0; field < FT_HASH_FIELDS; field++) {
+        bool uses;
+
+        if (!ft_hash_uses(model, field, &uses) && uses)
+            inputs[out->n_inputs++] = (char *)(uintptr_t)ft_hash_field_name(field);
+    }
+}
+
+static void fill_linear(Fabrictrace__Hash *out, const struct ft_hash_set *s,
+                        char *inputs[FT_HASH_FIELDS], char **never)
+{
+    out->model = FABRICTRACE__HASH_MODEL__HASH_MODEL_LINEAR;
+    out->has_index_bits = true;
+    out->index_bits = s->model.index_bits;
+    fill_inputs(out, inputs, &s->model);
+    out->never_chosen = never;
+    for (uint32_t i = 0; i < s->member_count; i++) {
+        if (ft_hash_never_chooses(&s->model, i))
+            never[out->n_never_chosen++] = s->members[i];
+    }
+}
+
+static void put_input(char text[INPUT_BYTES], const struct ft_hash_input *in)
+{
+    for (unsigned i = 0; i < FT_HASH_WORDS; i++)
+        snprintf(text + (size_t)16 * i, 17, "%016llx", (unsigned long long)in->word[i]);
+}
+
+static void free_function(struct function *f)
+{
+    free(f->rows);
+    free(f->row_list);
+    free(f->inputs);
+    free(f->entries);
+    free(f->entry_list);
+}
+
+/* False without memory; to be freed in any case. */
+static bool fill_function(struct function *f, const struct ft_hash_set *s)
+{
+    const struct ft_hash_model *m = &s->model;
+
+    memset(f, 0, sizeof(*f));
+    fabrictrace__hash_function__init(&f->m);
+    f->rows = calloc(m->row_count + 1, sizeof(*f->rows));
+    f->row_list = calloc(m->row_count + 1, sizeof(Fabrictrace__HashRow *));
+    f->inputs = calloc(m->row_count + 1, sizeof(*f->inputs));
+    f->entries = calloc(s->entry_count + 1, sizeof(*f->entries));
+    f->entry_list = calloc(s->entry_count + 1, sizeof(char *));
+    if (!f->rows || !f->row_list || !f->inputs || !f->entries || !f->entry_list)
+        return false;
+    for (uint32_t i = 0; i < m->row_count; i++) {
+        fabrictrace__hash_row__init(&f->rows[i]);
+        f->rows[i].has_bit = f->rows[i].has_code = true;
+        f->rows[i].bit = m->rows[i].bit;
+        f->rows[i].code = m->rows[i].code;
+        put_input(f->inputs[i], &m->rows[i].in);
+        f->rows[i].input = f->inputs[i];
+        f->row_list[i] = &f->rows[i];
+    }
+    for (uint32_t i = 0; i < s->entry_count; i++) {
+        snprintf(f->entries[i], sizeof(f->entries[i]), "%016llx",
+                 (unsigned long long)s->entries[i]);
+        f->entry_list[i] = f->entries[i];
+    }
+    for (unsigned i = 0; i < 1u << m->index_bits; i++)
+        f->links[i] = m->member[i] == FT_HASH_MEMBERS_MAX ? 0 : m->member[i] + 1;
+    put_input(f->origin, &m->origin);
+    f->m.rows = f->row_list;
+    f->m.n_rows = m->row_count;
+    f->m.entries = f->entry_list;
+    f->m.n_entries = s->entry_count;
+    f->m.links = f->links;
+    f->m.n_links = (size_t)1 << m->index_bits;
+    f->m.origin = f->origin;
+    return true;
+}
+
+static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *function,
+                 const char *fabric, int64_t now_ms, const struct ft_emitter *emitter)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Hash out = FABRICTRACE__HASH__INIT;
+    char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS];
+    enum ft_hash_kind kind = ft_hash_set_kind(s);
+
+    out.has_time_ms = out.has_model = out.has_observations = true;
+    out.time_ms = (uint64_t)now_ms;
+    out.fabric = (char *)(uintptr_t)fabric;
+    out.switch_ = (char *)(uintptr_t)s->switch_name;
+    out.group = (char *)(uintptr_t)s->group;
+    for (uint32_t i = 0; i < s->member_count; i++)
+        members[i] = s->members[i];
+    out.members = members;
+    out.n_members = s->member_count;
+    out.observations = s->offered;
+    out.function = function;
+    out.model = kind == FT_HASH_TABLE ? FABRICTRACE__HASH_MODEL__HASH_MODEL_TABLE
+                                      : FABRICTRACE__HASH_MODEL__HASH_MODEL_UNKNOWN;
+    if (kind == FT_HASH_LINEAR)
+        fill_linear(&out, s, inputs, never);
+    if (s->model.kind == FT_HASH_LINEAR && s->predicted > 0) {
+        out.has_accuracy = out.has_predicted = true;
+        out.predicted = (uint64_t)(s->predicted + 0.5);
+        out.accuracy = s->right / s->predicted;
+        out.has_trusted = true;
+        out.trusted = ft_hash_set_is_trusted(s);
+    }
+    out.has_confirmed = out.has_contradicted = s->confirmed + s->contradicted > 0;
+    out.confirmed = s->confirmed;
+    out.contradicted = s->contradicted;
+    record.kind_case = FABRICTRACE__RECORD__KIND_HASH;
+    record.hash = &out;
+    emitter->record(emitter->arg, &record);
+}
+
+void ft_hash_set_emit(const struct ft_hash_set *s, bool function, const char *fabric,
+                      int64_t now_ms, const struct ft_emitter *emitter)
+{
+    struct function f;
+
+    if (function && ft_hash_set_kind(s) == FT_HASH_LINEAR) {
+        /* Without memory it has none, as where none is known. */
+        emit(s, fill_function(&f, s) ? &f.m : NULL, fabric, now_ms, emitter);
+        free_function(&f);
+    } else {
+        emit(s, NULL, fabric, now_ms, emitter);
+    }
+}

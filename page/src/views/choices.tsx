@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a job's flows spread over the links that they could take and when it sends, and how a switch
+// chooses among the links of a group: what is known of it without asking the switch.
+import type { JSX } from 'preact';
+import { useAnswer, useStore } from '../hooks.ts';
+import type { Answer, Hash, Rhythm, Spread } from '../records.ts';
+import { count, percent, plural, probability, tenth } from '../text.ts';
+import { Facts, GroupLink, PortLink, Section, Table } from '../ui.tsx';
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+
+/** In words, of one job, now; nothing where no flow of it was sampled. */
+export function useRhythm(job: string): string {
+    const { at } = useStore();
+    const asked = useAnswer<Answer<Rhythm>>(job && at === undefined ? 'rhythms' : '', { job });
+    const r = at === undefined ? asked.answer?.records.find((x) => x.job === job) : undefined;
+    if (!r) return '';
+    const period = r.period_ms === undefined
+        ? `no period is known: its traffic does not repeat, or more often than every ${seconds(2.5 * (r.resolution_ms ?? 0))}`
+        : `an exchange every ${seconds(r.period_ms)}${r.regularity === undefined ? '' : `, regularity ${r.regularity.toFixed(2)} of 1`}`;
+    const part = r.exchange === undefined ? '' : `; sends ${percent(r.exchange)} of the time`;
+    return `${period}${part}, by the samples of its flows`;
+}
+
+/** A link that takes nothing is named where chance does not explain it. */
+function Least({ of }: { of: Spread }): JSX.Element {
+    const dead = of.dead ?? [];
+    if (dead.length > 0) return <>{dead.map((p, i) => <>{i ? ', ' : ''}<PortLink sw={of.switch ?? ''} port={p} /></>)} without a sample, p {probability(of.least_p)}</>;
+    if (of.least === undefined || (of.least_p ?? 1) >= 0.001) return <>none beyond chance</>;
+    return <><PortLink sw={of.switch ?? ''} port={of.least} />, p {probability(of.least_p)}</>;
+}
+
+/** Of one job in the last window. */
+export function SpreadOf({ job }: { job: string }): JSX.Element | null {
+    const { at } = useStore();
+    const asked = useAnswer<Answer<Spread>>(at === undefined ? 'spread' : '', { of: 'job', job });
+    const found = at === undefined ? asked.answer?.records ?? [] : [];
+    if (found.length === 0) return null;
+    return (
+        <Section title="How it spreads over equal-cost links">
+            <Table id="spread" label="Spread of the job at each group" rows={found} rowKey={(s) => s.group ?? ''} sort="even" columns={[
+                { key: 'group', title: 'Group', cell: (s) => <GroupLink name={s.group ?? ''} />, by: (s) => s.group },
+                { key: 'flows', title: 'Flows', num: true, cell: (s) => `${count(s.flows)}${s.sprayed_flows ? `, ${count(s.sprayed_flows)} sprayed` : ''}`, by: (s) => s.flows },
+                { key: 'links', title: 'Links used', num: true, cell: (s) => `${count(s.seen)} of ${count(s.possible)}`, by: (s) => s.seen },
+                { key: 'effective', title: 'Links in effect', num: true, cell: (s) => tenth(s.effective_paths), by: (s) => s.effective_paths },
+                { key: 'even', title: 'p', num: true, cell: (s) => probability(s.even_p), by: (s) => s.even_p },
+                { key: 'least', title: 'Avoided link', cell: (s) => <Least of={s} />, by: (s) => s.least_p },
+                { key: 'samples', title: 'Samples', num: true, minor: true, cell: (s) => count(s.samples), by: (s) => s.samples },
+            ]} />
+            <p class="note">p: how often an even choice of links is at least as uneven by chance.</p>
+        </Section>
+    );
+}
+
+const MODELS: Record<string, string> = {
+    unknown: 'not known: too few flows were seen, or predictions of them were wrong too often',
+    linear: 'a linear hash of the header: links of new flows can be predicted',
+    table: 'not linear: only the links of flows that were seen are known',
+};
+
+const INPUTS: Record<string, string> = { src: 'source address', dst: 'destination address', sport: 'source port', entry: 'port of entry' };
+
+/** Of one group, as it is known now. */
+export function HashOf({ group }: { group: string }): JSX.Element | null {
+    const asked = useAnswer<Answer<Hash>>(group ? 'hashes' : '', { group });
+    const found = asked.answer?.records ?? [];
+    if (found.length === 0) return null;
+    return (
+        <Section title="How the switch chooses">
+            {found.map((h) => (
+                <Facts key={(h.members ?? []).join()} of={[
+                    ['Members', (h.members ?? []).join(', ') || 'not known'],
+                    ['Choice', MODELS[h.model ?? ''] ?? h.model ?? 'not known'],
+                    (h.inputs ?? []).length > 0 && ['Depends on', h.inputs?.map((i) => INPUTS[i] ?? i).join(', ')],
+                    h.accuracy !== undefined && ['Predicted', `${percent(h.accuracy)} of ${plural(h.predicted ?? 0, 'flow')} rightly`],
+                    (h.never_chosen ?? []).length > 0 && ['Never chosen', h.never_chosen?.map((p, i) => <>{i ? ', ' : ''}<PortLink sw={h.switch ?? ''} port={p} /></>)],
+                    h.observations !== undefined && ['Learnt from', plural(h.observations, 'flow')],
+                ]} />
+            ))}
+        </Section>
+    );
+}

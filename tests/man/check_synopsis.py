@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""fabrictrace(1) against the tool's own help: each command is in the synopsis and described, each of
+its options stands in the page, and the synopsis has no option that the command refuses.
+
+usage: check_synopsis.py    in the build folder"""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+TOOL = Path("cli/fabrictrace").resolve()
+PAGE = (SOURCE / "man" / "fabrictrace.1").read_text()
+failures = []
+
+
+def check(what, good, detail=""):
+    if not good:
+        print(f"FAIL: {what}: {detail}")
+        failures.append(what)
+
+
+def help_of(*command):
+    run = subprocess.run([TOOL, *command, "--help"], capture_output=True, text=True, timeout=300,
+                         env={**os.environ, "LC_ALL": "C"})
+    check(f"{' '.join(command)} --help", run.returncode == 0, run.stderr)
+    return run.stdout
+
+
+def options_of(text):
+    return set(re.findall(r"^  --([a-z-]+)", text, re.M))
+
+
+def synopsis():
+    """{command: options that its lines name}"""
+    found = {}
+    part = PAGE.split(".Sh SYNOPSIS\n")[1].split(".Sh DESCRIPTION")[0]
+    for line in part.split(".Nm\n")[1:]:
+        command = re.match(r"\.Cm ([a-z]+)", line)
+        if not command:
+            check("a line of the synopsis begins with a command", False, line)
+            continue
+        found.setdefault(command[1], set()).update(re.findall(r"Fl -([a-z-]+)", line))
+    return found
+
+
+listed = help_of()
+commands = re.findall(r"^  ([a-z]+) {2,}\S", listed.split("Commands:")[1].split("Options of")[0], re.M)
+general = options_of(listed)
+stated = synopsis()
+check("there are commands", len(commands) > 20, commands)
+check("the synopsis has each command, and no other", set(stated) == set(commands), set(stated) ^ set(commands))
+described = set(re.findall(r"^\.It Cm ([a-z]+)", PAGE, re.M))
+check("each is described", set(commands) <= described, set(commands) - described)
+for name in commands:
+    own = options_of(help_of(name))
+    check(f"{name}: the synopsis has options of its own alone", stated.get(name, set()) <= own,
+          stated.get(name, set()) - own)
+    for option in sorted(own):
+        check(f"{name} --{option} is in the page", re.search(rf"(?:Fl|,) -{option}\b(?!-)", PAGE), name)
+check("all have options", {"help", "version"} <= general, general)
+print(f"{len(commands)} commands, {len(failures)} failures")
+sys.exit(1 if failures else 0)

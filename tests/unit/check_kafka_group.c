@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Members of a consumer group over the brokers that librdkafka itself brings for tests: they speak
+ * Kafka's group protocol. */
+#include "config.h"
+
+#include "lib/io/kafka_group.h"
+
+#include "tests/unit/unit.h"
+
+#ifndef HAVE_KAFKA
+int main(void)
+{
+    puts("built without librdkafka: nothing to test");
+    return 0;
+}
+#else
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+#include <string.h>
+
+#include "lib/io/kafka.h"
+
+#define TOPIC      "flows.v1"
+#define PARTITIONS 6
+#define MESSAGES   60
+#define MEMBERS    3
+#define GIVE_UP_NS (INT64_C(240) * 1000000000)
+
+struct member {
+    struct ft_kafka_consumer *consumer;
+    bool has[PARTITIONS];
+    int64_t until[PARTITIONS];
+    unsigned count, came, went;
+};
+
+static struct ft_loop *loop;
+static rd_kafka_t *host;
+static rd_kafka_mock_cluster_t *cluster;
+static struct ft_kafka *producer;
+static struct member members[MEMBERS];
+static struct ft_watch *give_up, *look;
+static unsigned times[2 * MESSAGES], taken;
+static bool (*wanted)(void);
+
+static void on_give_up(void *arg)
+{
+    (void)arg;
+    ft_loop_exit(loop, 1);
+}
+
+static void on_look(void *arg)
+{
+    (void)arg;
+    if (wanted())
+        ft_loop_exit(loop, 0);
+}
+
+static void until(bool (*condition)(void))
+{
+    wanted = condition;
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+}
+
+static void on_owned(void *arg, const struct ft_kafka_owned *list, size_t count)
+{
+    struct member *m = arg;
+
+    for (size_t i = 0; i < count; i++) {
+        ck_assert(!m->has[list[i].partition]);
+        m->has[list[i].partition] = true;
+        m->until[list[i].partition] = list[i].until;
+    }
+    m->count += count;
+    m->came += count;
+}
+
+static void on_lost(void *arg, const int32_t *partitions, size_t count)
+{
+    struct member *m = arg;
+
+    for (size_t i = 0; i < count; i++) {
+        ck_assert(m->has[partitions[i]]);
+        m->has[partitions[i]] = false;
+    }
+    m->count -= count;
+    m->went += count;
+}
+
+static void on_message(void *arg, const char *topic, const struct ft_kafka_message *m)
+{
+    const struct member *member = arg;
+    unsigned number = (unsigned)strtoul(m->key, NULL, 10);
+
+    ck_assert_str_eq(topic, TOPIC);
+    ck_assert(member->has[m->partition]);
+    ck_assert_uint_lt(number, 2 * MESSAGES);
+    times[number]++;
+    taken++;
+}
+
+static void on_error(void *arg, const char *key, const char *text)
+{
+    (void)arg;
+    (void)key;
+    fprintf(stderr, "%s\n", text);
+}
+
+static void join(unsigned number)
+{
+    struct member *m = &members[number];
+    const struct ft_kafka_consumer_config config = {.brokers =
+                                                        rd_kafka_mock_cluster_bootstraps(cluster),
+                                                    .client_id = "check",
+                                                    .group = "daemons",
+                                                    .subscribe = TOPIC,
+                                                    .back_ns = INT64_C(60) * 1000000000,
+                                                    .on_message = on_message,
+                                                    .on_owned = on_owned,
+                                                    .on_lost = on_lost,
+                                                    .on_error = on_error,
+                                                    .arg = m};
+    char error[256];
+
+    *m = (struct member){.count = 0};
+    m->consumer = ft_kafka_consumer_new(loop, &config, error, sizeof(error));
+    ck_assert_msg(m->consumer, "%s", error);
+}
+
+static void leave(unsigned number)
+{
+    ft_kafka_consumer_free(members[number].consumer);
+    members[number] = (struct member){.count = 0};
+}
+
+static void begin(void)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    struct ft_kafka_config config = {.on_error = on_error};
+    char reason[256];
+
+    loop = ft_loop_new();
+    rd_kafka_conf_set_log_cb(conf, NULL);
+    host = rd_kafka_new(RD_KAFKA_PRODUCER, conf, reason, sizeof(reason));
+    cluster = rd_kafka_mock_cluster_new(host, 1);
+    ck_assert_ptr_nonnull(cluster);
+    rd_kafka_mock_topic_create(cluster, TOPIC, PARTITIONS, 1);
+    give_up = ft_watch_once(loop, on_give_up, NULL);
+    ft_watch_once_arm(give_up, GIVE_UP_NS);
+    look = ft_watch_timer(loop, 10000000, on_look, NULL);
+    config.brokers = rd_kafka_mock_cluster_bootstraps(cluster);
+    producer = ft_kafka_new(loop, &config, reason, sizeof(reason));
+    ck_assert_msg(producer, "%s", reason);
+    memset(times, 0, sizeof(times));
+    taken = 0;
+}
+
+static void end(void)
+{
+    for (unsigned i = 0; i < MEMBERS; i++)
+        leave(i);
+    ft_kafka_free(producer);
+    ft_watch_free(look);
+    ft_watch_free(give_up);
+    rd_kafka_mock_cluster_destroy(cluster);
+    rd_kafka_destroy(host);
+    ft_loop_free(loop);
+}
+
+static void send_from(unsigned first)
+{
+    char key[16] = "";
+
+    for (unsigned i = first; i < first + MESSAGES; i++) {
+        const struct ft_kafka_outgoing m = {.topic = TOPIC,
+                                            .key = key,
+                                            .key_len = sizeof(key),
+                                            .value = "x",
+                                            .len = 1,
+                                            .partition = (int32_t)(i % PARTITIONS)};
+
+        snprintf(key, sizeof(key), "%u", i);
+        ck_assert_int_eq(ft_kafka_send(producer, &m), 0);
+    }
+}
+
+static bool one_has_all(void)
+{
+    return members[0].count == PARTITIONS;
+}
+
+static bool two_have_half(void)
+{
+    return members[0].count == PARTITIONS / 2 && members[1].count == PARTITIONS / 2;
+}
+
+static bool other_has_all(void)
+{
+    return members[1].count == PARTITIONS;
+}
+
+static bool first_part(void)
+{
+    return taken >= MESSAGES;
+}
+
+static bool both_parts(void)
+{
+    return taken >= 2 * MESSAGES;
+}
+
+static bool delivered(void)
+{
+    struct ft_kafka_stats s;
+
+    ft_kafka_stats(producer, &s);
+    return s.delivered == MESSAGES;
+}
+
+/* A second member takes half of the partitions, no more than that changes hands, and each message
+ * comes to one of them. */
+START_TEST(who_comes_takes_its_share)
+{
+    begin();
+    join(0);
+    until(one_has_all);
+    send_from(0);
+    until(first_part);
+    join(1);
+    until(two_have_half);
+    ck_assert_uint_eq(members[0].went, PARTITIONS / 2);
+    ck_assert_uint_eq(members[1].came, PARTITIONS / 2);
+    for (unsigned i = 0; i < PARTITIONS; i++)
+        ck_assert_uint_ne(members[0].has[i], members[1].has[i]);
+    send_from(MESSAGES);
+    until(both_parts);
+    for (unsigned i = 0; i < 2 * MESSAGES; i++)
+        ck_assert_uint_eq(times[i], 1);
+    end();
+}
+END_TEST
+
+/* Those of one that leaves go to the other, from where it had read to. */
+START_TEST(what_one_leaves_the_other_takes)
+{
+    begin();
+    join(0);
+    join(1);
+    until(two_have_half);
+    send_from(0);
+    until(first_part);
+    leave(0);
+    until(other_has_all);
+    for (unsigned i = 0; i < PARTITIONS; i++)
+        ck_assert_int_eq(members[1].until[i] >= 0, 1);
+    send_from(MESSAGES);
+    until(both_parts);
+    for (unsigned i = MESSAGES; i < 2 * MESSAGES; i++)
+        ck_assert_uint_eq(times[i], 1);
+    end();
+}
+END_TEST
+
+/* It is said how far what it reads was there before. */
+START_TEST(what_was_there_is_known)
+{
+    begin();
+    send_from(0);
+    until(delivered);
+    join(0);
+    until(one_has_all);
+    for (unsigned i = 0; i < PARTITIONS; i++)
+        ck_assert_int_eq(members[0].until[i], MESSAGES / PARTITIONS);
+    end();
+}
+END_TEST
+
+/* Also while it asks where its partitions begin. */
+START_TEST(who_leaves_at_once_ends)
+{
+    for (int i = 0; i < 3; i++) {
+        begin();
+        join(0);
+        if (i > 0)
+            until(one_has_all);
+        if (i > 1)
+            join(1);
+        end();
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("kafka_group", who_comes_takes_its_share, what_one_leaves_the_other_takes,
+             what_was_there_is_known, who_leaves_at_once_ends)
+#endif

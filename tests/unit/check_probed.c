@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What follows from answers to probes: which switches count, and what is said of the path. */
+#include "config.h"
+
+#include "daemon/probe/probed.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/join/hints.h"
+#include "daemon/join/likely.h"
+#include "proto/record.h"
+#include "tests/unit/join_rig.h"
+
+#define NOW_MS JOIN_RIG_END_MS
+#define SPORT  77
+
+static struct join_rig rig;
+static struct ft_hints *hints;
+static struct ft_probed probed;
+static char published[2][2][32]; /* switch and port by TTL - 1 */
+static unsigned records;
+
+static void keep(void *arg, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__Probe *p = record->probe;
+
+    (void)arg;
+    ck_assert_int_eq(record->kind_case, FABRICTRACE__RECORD__KIND_PROBE);
+    records++;
+    for (size_t i = 0; i < p->n_answers && i < 2; i++) {
+        const Fabrictrace__ProbeAnswer *a = p->answers[i];
+
+        snprintf(published[i][0], 32, "%s", a->switch_ ? a->switch_ : "");
+        snprintf(published[i][1], 32, "%s", a->out ? a->out : "");
+    }
+}
+
+static void begin(void)
+{
+    const struct ft_host_report r = {.tuple = join_rig_tuple(SPORT),
+                                     .time_ms = JOIN_RIG_START_MS + 9000,
+                                     .interval_ms = 8000,
+                                     .sending = true,
+                                     .host = "h0-0",
+                                     .bytes = 1000000,
+                                     .data_packets = 250,
+                                     .qp_local = FT_NONE,
+                                     .qp_remote = FT_NONE};
+
+    join_rig_open(&rig);
+    hints = ft_hints_new(600000, 1);
+    ck_assert_ptr_nonnull(hints);
+    ft_join_set_hints(rig.join, hints);
+    ck_assert_int_eq(ft_join_report(rig.join, &r), FT_JOIN_OK);
+    probed = (struct ft_probed){0};
+    records = 0;
+    memset(published, 0, sizeof(published));
+}
+
+static void end(void)
+{
+    ft_join_set_hints(rig.join, NULL);
+    ft_hints_free(hints);
+    join_rig_close(&rig);
+}
+
+/* Answers of these two addresses, NULL: none. */
+static int take(const struct ft_ip *first, const struct ft_ip *second, uint32_t second_ttl)
+{
+    const struct ft_emitter emitter = {.record = keep};
+    const struct ft_tuple tuple = join_rig_tuple(SPORT);
+    const struct ft_ip *from[2] = {first, second};
+    Fabrictrace__ProbeAnswer answers[2], *list[2];
+    Fabrictrace__Probe probe = FABRICTRACE__PROBE__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+
+    ft_flow_from_tuple(&flow, &tuple);
+    for (uint32_t i = 0; i < 2; i++) {
+        fabrictrace__probe_answer__init(&answers[i]);
+        answers[i].has_ttl = true;
+        answers[i].ttl = i ? second_ttl : 1;
+        answers[i].has_address = from[i] != NULL;
+        if (from[i])
+            answers[i].address.data =
+                (uint8_t *)(uintptr_t)ft_ip_bytes(from[i], &answers[i].address.len);
+        list[i] = &answers[i];
+    }
+    probe.has_time_ms = probe.has_switches = true;
+    probe.time_ms = NOW_MS;
+    probe.switches = 3;
+    probe.flow = &flow;
+    probe.n_answers = 2;
+    probe.answers = list;
+    return ft_probed_take(&probed, rig.join, &probe, NOW_MS, &emitter);
+}
+
+/* leaf0, leaf1, spine0, spine1 have the numbers 0 to 3. */
+START_TEST(two_neighbours_show_the_path)
+{
+    const struct ft_ip leaf = leafspine_switch_ip(0), spine = leafspine_switch_ip(3);
+    struct ft_flow *flow;
+    struct ft_hinted hinted;
+
+    begin();
+    ck_assert_int_eq(take(&leaf, &spine, 2), 0);
+    flow = join_rig_flow(&rig, SPORT);
+    ck_assert(ft_flow_likely(rig.join, flow, &hinted));
+    ck_assert_uint_eq(hinted.path.hops[0].out, join_rig_port(&rig, "leaf0", "up1"));
+    ck_assert_uint_eq(hinted.path.hops[1].out, join_rig_port(&rig, "spine1", "down1"));
+    ck_assert_uint_eq(hinted.by[0], FT_BY_PROBE);
+    ck_assert_int_eq(flow->state, FT_PATH_UNRESOLVED);
+    ck_assert_uint_eq(probed.used, 2);
+    ck_assert_uint_eq(records, 1);
+    ck_assert_str_eq(published[0][0], "leaf0");
+    ck_assert_str_eq(published[0][1], "up1");
+    ck_assert_str_eq(published[1][0], "spine1");
+    ck_assert_str_eq(published[1][1], "");
+    /* One sample elsewhere, and nothing is left of it. */
+    join_rig_sample(&rig, SPORT, 0, 500000000, 5);
+    ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
+    ck_assert(!ft_flow_likely(rig.join, flow, &hinted));
+    end();
+}
+END_TEST
+
+START_TEST(other_answers_show_nothing)
+{
+    const struct ft_ip leaf = leafspine_switch_ip(0), far = leafspine_switch_ip(1);
+    const struct ft_ip spine = leafspine_switch_ip(3), nobody = leafspine_host_ip(7, 7);
+    struct ft_hinted hinted;
+
+    begin();
+    /* A gap; an address of nobody; the far leaf in the place of a spine, a spine in that of the
+     * leaf, the leaf of other hosts. */
+    ck_assert_int_eq(take(&leaf, NULL, 2), 0);
+    ck_assert_int_eq(take(&leaf, &nobody, 2), 0);
+    ck_assert_int_eq(take(&leaf, &far, 2), 0);
+    ck_assert_int_eq(take(&spine, &spine, 2), 0);
+    ck_assert_int_eq(take(&far, &spine, 2), 0);
+    ck_assert(!ft_flow_likely(rig.join, join_rig_flow(&rig, SPORT), &hinted));
+    ck_assert_uint_eq(probed.silent, 1);
+    ck_assert_uint_eq(probed.unknown, 1);
+    ck_assert_uint_eq(probed.strange, 3);
+    ck_assert_uint_eq(probed.used, 5);
+    ck_assert_uint_eq(probed.flows, 5);
+    /* Not in the order of the TTL, or beyond any path. */
+    ck_assert_int_eq(take(&leaf, &spine, 1), -EINVAL);
+    ck_assert_int_eq(take(&leaf, &spine, 0), -EINVAL);
+    ck_assert_int_eq(take(&leaf, &spine, FT_PROBED_SWITCHES + 1), -EINVAL);
+    ck_assert_uint_eq(records, 5);
+    end();
+}
+END_TEST
+
+FT_UNIT_MAIN("probed", two_neighbours_show_the_path, other_answers_show_nothing)
