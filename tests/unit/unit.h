@@ -18,7 +18,8 @@ static inline int ft_unit_run(const char *name, const TTest *const *tests, size_
     for (size_t i = 0; i < count; i++) {
         TCase *tcase = tcase_create(tests[i]->name);
 
-        tcase_set_timeout(tcase, 300);
+        /* For what hangs: under ASan beside much else a large one took five minutes. */
+        tcase_set_timeout(tcase, 900);
         tcase_add_test(tcase, tests[i]);
         suite_add_tcase(suite, tcase);
     }
