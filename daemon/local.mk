@@ -63,6 +63,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
 	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
 	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \
+	daemon/diagnosis/stand.c daemon/diagnosis/stand.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
 	daemon/group/reader.c daemon/group/reader.h \

@@ -209,20 +209,24 @@ static double past_of(struct table *t)
     return n > 0 && n >= t->entry_count / 2 ? -ft_median(t->room, n) : NAN;
 }
 
-static void learn(struct table *t, const struct ft_blames *blames)
+static void learn(struct table *t, const struct ft_blames *blames, int64_t now_ms)
 {
     for (size_t i = 0; i < t->entry_count; i++) {
         struct ft_delays_cell *cell = t->entries[i].cell;
+        double value = t->entries[i].value, raw = t->entries[i].raw;
 
         if (i % 8 == 0)
             ft_task_spend(t->task, 1);
+        cell->judged_ms = now_ms;
+        cell->even = !t->entries[i].alone && value <= log(LEAST) &&
+                     (cell->usual_count < PAST_MIN || raw - cell->usual <= log(CHANGED));
         /* What is above the bar is not learnt, whoever is to blame. */
-        if (t->entries[i].value > (blames->bar > 0 ? blames->bar : log(LEAST)) ||
-            (cell->usual_count >= PAST_MIN && t->entries[i].raw - cell->usual > log(LEAST)))
+        if (value > (blames->bar > 0 ? blames->bar : log(LEAST)) ||
+            (cell->usual_count >= PAST_MIN && raw - cell->usual > log(LEAST)))
             continue;
         cell->slow_ms = 0;
         cell->usual_count += cell->usual_count < PAST_MAX;
-        cell->usual += (t->entries[i].raw - cell->usual) / cell->usual_count;
+        cell->usual += (raw - cell->usual) / cell->usual_count;
     }
 }
 
@@ -290,7 +294,7 @@ int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *
     if (rc == 0) {
         add_found(&t, &blames, out, count);
         note_acquitted(job, &blames);
-        learn(&t, &blames);
+        learn(&t, &blames, now_ms);
     }
     ft_blames_free(&blames);
     free(t.entries);

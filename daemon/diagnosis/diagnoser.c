@@ -10,6 +10,7 @@
 #include "daemon/diagnosis/blamed.h"
 #include "daemon/diagnosis/event.h"
 #include "daemon/diagnosis/gather.h"
+#include "daemon/diagnosis/stand.h"
 #include "lib/base/table.h"
 #include "lib/base/task.h"
 #include "lib/diagnosis/diagnosis.h"
@@ -292,7 +293,7 @@ static bool is_away(const struct look *l, const struct ft_recent_rank *r, uint64
 
     /* One that stands is reported again when it continues. */
     if (r->progress.heard_ms > 0 &&
-        (r->progress.heard_ms >= since_ms || r->progress.standing || ft_witness_is_stopped(r)))
+        (r->progress.heard_ms >= since_ms || r->progress.standing || ft_stand_is_stopped(r)))
         return true;
     if (l->now_ms - r->process->heard_ms < SILENT_MS)
         return false;
@@ -314,7 +315,7 @@ static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, str
 {
     Fabrictrace__Diagnosis *m = &r->message;
 
-    ft_witness_stand(l->d->recent, l->job, m->communicator, stand);
+    ft_stand_find(l->d->recent, l->job, m->communicator, stand);
     if (!stand->known)
         return;
     *rank = stand->rank;
@@ -328,8 +329,8 @@ static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, str
     m->has_peer = stand->peer && stand->peer->process;
     m->peer = m->has_peer ? number_of(l, stand->peer) : 0;
     m->has_side = m->has_peer;
-    m->side = FABRICTRACE__SIDE__SIDE_ANY;
-    m->confidence = 0.9;
+    m->side = stand->proxy ? ft_report_side(stand->side) : FABRICTRACE__SIDE__SIDE_ANY;
+    m->confidence = stand->proxy ? 0.85 : 0.9;
     /* That start and end do not show it speaks against it no more. */
     m->n_evidence_against = 0;
     ft_report_add_reason(r, stand->reason);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/diagnosis/stand.h"
 #include "daemon/publish/emit.h"
 #include "proto/json.h"
 
@@ -17,134 +18,6 @@
 static char *own(const char *text)
 {
     return (char *)(uintptr_t)text;
-}
-
-/* What the transfers of a rank say of it. */
-enum role {
-    ROLE_SILENT,  /* nothing of it is known */
-    ROLE_WAITS,   /* for a peer */
-    ROLE_SENDS,   /* something is on the wire */
-    ROLE_ITSELF,  /* its own GPU or proxy is what is waited for */
-    ROLE_STOPPED, /* its process does not run */
-};
-
-bool ft_witness_is_stopped(const struct ft_recent_rank *rank)
-{
-    const struct ft_recent_progress *p = &rank->progress;
-
-    return p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_STOPPED ||
-           p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE ||
-           p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_UNINTERRUPTIBLE;
-}
-
-static enum role role_of(const struct ft_recent_rank *r, const struct ft_recent_transfer **transfer)
-{
-    const struct ft_recent_progress *p = &r->progress;
-    enum role role = ROLE_SILENT;
-
-    *transfer = NULL;
-    if (!p->heard_ms)
-        return ROLE_SILENT;
-    if (ft_witness_is_stopped(r))
-        return ROLE_STOPPED;
-    /* A wait for a peer explains all else: a ring's GPU waits for what it receives, too. */
-    for (uint32_t i = 0; i < p->transfer_count; i++) {
-        const struct ft_recent_transfer *t = &p->transfers[i];
-        enum role its;
-
-        switch (t->state) {
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_RECV_WAIT:
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_PEER_WAIT:
-            its = ROLE_WAITS;
-            break;
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT:
-            its = ROLE_SENDS;
-            break;
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_UNKNOWN:
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_IDLE:
-            continue;
-        default:
-            its = ROLE_ITSELF;
-            break;
-        }
-        /* What was handed to the network and is not completed is what stands, whoever waits. */
-        if (role == ROLE_SENDS || (role == ROLE_WAITS && its != ROLE_SENDS))
-            continue;
-        role = its;
-        *transfer = t;
-    }
-    return role;
-}
-
-static void name_state(Fabrictrace__TransferState state, char text[FT_JSON_ENUM_BYTES])
-{
-    ft_json_enum_text(&fabrictrace__transfer_state__descriptor, (int32_t)state, text);
-}
-
-static void stand_process(struct ft_stand *out, const struct ft_recent_rank *r)
-{
-    char state[FT_JSON_ENUM_BYTES];
-
-    ft_json_enum_text(&fabrictrace__process_state__descriptor, (int32_t)r->progress.process, state);
-    *out = (struct ft_stand){.known = true, .rank = r};
-    snprintf(out->reason, sizeof(out->reason), "the process of the rank, %" PRIu32 " on %s, is %s",
-             r->process->pid, r->process->host, state);
-}
-
-static void stand_transfer(struct ft_stand *out, const struct ft_recent *recent,
-                           const struct ft_recent_rank *r, const struct ft_recent_transfer *t,
-                           bool in_network)
-{
-    char state[FT_JSON_ENUM_BYTES];
-
-    name_state(t->state, state);
-    *out = (struct ft_stand){.known = true, .in_network = in_network, .rank = r, .transfer = t};
-    if (in_network)
-        out->peer = ft_recent_find(recent, r->comm_id, t->peer);
-    snprintf(out->reason, sizeof(out->reason),
-             "its transfer %s rank %" PRIu32 " of communicator %s, channel %" PRIu32
-             ", is in %s after %" PRIu32 " of %" PRIu32 " steps",
-             t->sends ? "to" : "from", t->peer, r->comm_id, t->channel, state, t->steps_done,
-             t->steps);
-}
-
-void ft_witness_stand(const struct ft_recent *recent, const struct ft_recent_job *job,
-                      const char *comm_id, struct ft_stand *out)
-{
-    const struct ft_recent_rank *stopped = NULL, *itself = NULL, *sends = NULL;
-    const struct ft_recent_transfer *t, *own_transfer = NULL, *sent = NULL;
-    size_t stopped_count = 0, itself_count = 0, sends_count = 0;
-
-    *out = (struct ft_stand){.known = false};
-    for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
-        if (!r->process || strcmp(r->comm_id, comm_id) != 0)
-            continue;
-        switch (role_of(r, &t)) {
-        case ROLE_STOPPED:
-            stopped = r;
-            stopped_count++;
-            break;
-        case ROLE_ITSELF:
-            itself = r;
-            own_transfer = t;
-            itself_count++;
-            break;
-        case ROLE_SENDS:
-            sends = r;
-            sent = t;
-            sends_count++;
-            break;
-        default:
-            break;
-        }
-    }
-    /* A process that does not run takes nothing from the network either. */
-    if (stopped_count == 1)
-        stand_process(out, stopped);
-    else if (stopped_count == 0 && sends_count == 1)
-        stand_transfer(out, recent, sends, sent, true);
-    else if (stopped_count == 0 && sends_count == 0 && itself_count == 1)
-        stand_transfer(out, recent, itself, own_transfer, false);
 }
 
 void ft_witness_say(struct ft_testimony *room, char **list, size_t *count, const char *format, ...)
@@ -179,7 +52,7 @@ static void say_who(const struct ft_witnesses *w, const struct ft_recent_rank *r
         d->has_process = true;
         d->process = rank->progress.process;
         ft_json_enum_text(&fabrictrace__process_state__descriptor, (int32_t)d->process, state);
-        if (ft_witness_is_stopped(rank))
+        if (ft_stand_is_stopped(rank))
             ft_witness_say(room, d->evidence_for, &d->n_evidence_for, "its process is %s", state);
     }
 }

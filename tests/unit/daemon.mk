@@ -364,6 +364,12 @@ tests_unit_check_stall_SOURCES = tests/unit/check_stall.c tests/unit/unit.h
 tests_unit_check_stall_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_stall_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
 
+check_PROGRAMS += tests/unit/check_stand
+TESTS += tests/unit/check_stand
+tests_unit_check_stand_SOURCES = tests/unit/check_stand.c tests/unit/unit.h
+tests_unit_check_stand_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_stand_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_diagnoser
 TESTS += tests/unit/check_diagnoser
 tests_unit_check_diagnoser_SOURCES = tests/unit/check_diagnoser.c tests/unit/unit.h

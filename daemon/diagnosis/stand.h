@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DIAGNOSIS_STAND_H
+#define FT_DAEMON_DIAGNOSIS_STAND_H
+/*
+ * Where an operation stands that all of its ranks have entered, by what their transfers wait for.
+ *
+ * That leads to the rank, or to the transfer in the network, that all others wait for; a rank that
+ * only waits is none. Both ends of a transfer together show a proxy thread that does not progress:
+ * it waits for what its peer has long sent, or for room that its peer has long given; or it has
+ * begun with none of its transfers. What is sent and not completed is in the network, though the
+ * peer has it: completions are lost there, too. Pure. Thread: one.
+ */
+#include <stdbool.h>
+
+#include "daemon/diagnosis/recent.h"
+#include "lib/diagnosis/diagnosis.h"
+
+#define FT_STAND_TEXT 256
+
+struct ft_stand {
+    bool known;
+    bool in_network; /* or in its proxy; else the rank itself */
+    bool proxy;
+    enum ft_side side;                         /* of the proxy's transfer: that of the rank */
+    const struct ft_recent_rank *rank;         /* the culprit */
+    const struct ft_recent_rank *peer;         /* at the other end, NULL */
+    const struct ft_recent_transfer *transfer; /* NULL: none */
+    char reason[FT_STAND_TEXT];
+};
+
+/* Of the operation that the ranks of the communicator are in. */
+void ft_stand_find(const struct ft_recent *recent, const struct ft_recent_job *job,
+                   const char *comm_id, struct ft_stand *out);
+
+/* Whether the kernel says that its process does not run. */
+bool ft_stand_is_stopped(const struct ft_recent_rank *rank);
+
+#endif
