@@ -219,7 +219,7 @@ static void learn(struct table *t, const struct ft_blames *blames, int64_t now_m
             ft_task_spend(t->task, 1);
         cell->judged_ms = now_ms;
         cell->even = !t->entries[i].alone && value <= log(LEAST) &&
-                     (cell->usual_count < PAST_MIN || raw - cell->usual <= log(CHANGED));
+                     (cell->usual_count < PAST_MIN || raw - cell->usual <= log(LEAST));
         /* What is above the bar is not learnt, whoever is to blame. */
         if (value > (blames->bar > 0 ? blames->bar : log(LEAST)) ||
             (cell->usual_count >= PAST_MIN && raw - cell->usual > log(LEAST)))

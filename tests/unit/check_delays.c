@@ -135,7 +135,7 @@ static bool even(struct ft_recent *recent, uint32_t rank, int64_t now_ms)
     return ft_delays_even(&ft_recent_find(recent, "c0", rank)->delays, (rank + 1) % 8, now_ms);
 }
 
-/* Slow against its like, or against its own past; and what was not judged is not known. */
+/* An agent's median is to within a fifth: 1.3 times is none. What was not judged is not known. */
 START_TEST(a_pair_is_even_where_its_steps_were_seen_to_be)
 {
     const struct ft_recent_config config = {.ranks_max = 16, .rows_max = 4096};
@@ -149,8 +149,6 @@ START_TEST(a_pair_is_even_where_its_steps_were_seen_to_be)
     ck_assert(even(recent, 3, now_ms - 1000));
     ck_assert(!even(recent, 3, now_ms));
     run_ring(recent, &now_ms, 9, 65000);
-    ck_assert(!even(recent, 3, now_ms - 1000));
-    run_ring(recent, &now_ms, 20, 50000);
     ck_assert(even(recent, 3, now_ms - 1000));
     run_ring(recent, &now_ms, 20, 90000);
     ck_assert(!even(recent, 3, now_ms - 1000));
