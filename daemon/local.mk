@@ -56,6 +56,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/diagnosis/blamed.c daemon/diagnosis/blamed.h \
+	daemon/diagnosis/cut.c daemon/diagnosis/cut.h \
 	daemon/diagnosis/delays.c daemon/diagnosis/delays.h daemon/diagnosis/delays_judge.c \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
 	daemon/diagnosis/event.c daemon/diagnosis/event.h \

@@ -67,6 +67,19 @@ static const struct ft_recent_transfer *other_side(const struct ft_recent_rank *
     return NULL;
 }
 
+bool ft_stand_arrived(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
+                      const struct ft_recent_rank *receiver)
+{
+    const struct ft_recent_transfer *got;
+
+    if (!sender->progress.row.number || sender->progress.row.peer != FT_RECENT_NO_PEER)
+        return false;
+    if (receiver->progress.heard_ms && receiver->progress.finished >= sender->progress.row.number)
+        return true;
+    got = other_side(sender, sent, receiver);
+    return got && got->steps_done > sent->steps_done;
+}
+
 /* Whether a rank waits in a transfer for what its peer has done. Sends and receives between two
  * have no number in common. */
 static bool is_unnoticed(const struct ft_recent *recent, const struct ft_recent_rank *r,
@@ -200,6 +213,14 @@ static void stand_proxy(struct ft_stand *out, const struct ft_recent *recent, co
              t->sends ? "given room" : "sent more");
 }
 
+void ft_stand_of_transfer(const struct ft_recent *recent, const struct ft_recent_rank *rank,
+                          const struct ft_recent_transfer *transfer, struct ft_stand *out)
+{
+    const struct found f = {.count = 1, .rank = rank, .transfer = transfer};
+
+    stand_transfer(out, recent, &f, true);
+}
+
 void ft_stand_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                    const char *comm_id, struct ft_stand *out)
 {
@@ -229,4 +250,33 @@ void ft_stand_find(const struct ft_recent *recent, const struct ft_recent_job *j
     else if (by_role[ROLE_SENDS].count == 0 && by_role[ROLE_PROXY].count == 0 &&
              by_role[ROLE_ITSELF].count == 1)
         stand_transfer(out, recent, &by_role[ROLE_ITSELF], false);
+}
+
+void ft_stand_report(const struct ft_stand *stand, bool numbered, struct ft_diagnosis_report *r)
+{
+    const struct ft_recent_rank *rank = stand->rank, *peer = stand->peer;
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    if (!stand->known)
+        return;
+    m->syndrome = stand->in_network ? FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG
+                                    : FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG;
+    m->advice = (char *)(uintptr_t)ft_syndrome_advice(&(struct ft_diagnosis){
+        .syndrome = stand->in_network ? FT_SYNDROME_COMM_HANG : FT_SYNDROME_NONCOMM_HANG});
+    m->has_rank = true;
+    m->rank = numbered ? rank->process->number : rank->rank;
+    m->has_peer = peer && peer->process;
+    m->peer = !m->has_peer ? 0 : numbered ? peer->process->number : peer->rank;
+    m->has_side = m->has_peer;
+    m->side = stand->proxy ? ft_report_side(stand->side) : FABRICTRACE__SIDE__SIDE_ANY;
+    m->confidence = stand->proxy ? 0.85 : 0.9;
+    /* That start and end do not show it speaks against it no more. */
+    m->n_evidence_against = 0;
+    ft_report_add_reason(r, stand->reason);
+    if (!stand->transfer)
+        return;
+    m->has_transfer = m->has_transfer_since_ms = m->has_channel = true;
+    m->transfer = stand->transfer->state;
+    m->transfer_since_ms = stand->transfer->since_ms;
+    m->channel = stand->transfer->channel;
 }

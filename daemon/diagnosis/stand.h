@@ -14,6 +14,7 @@
 
 #include "daemon/diagnosis/recent.h"
 #include "lib/diagnosis/diagnosis.h"
+#include "lib/diagnosis/report.h"
 
 #define FT_STAND_TEXT 256
 
@@ -28,9 +29,20 @@ struct ft_stand {
     char reason[FT_STAND_TEXT];
 };
 
+/* Describes a transfer that is in the network. */
+void ft_stand_of_transfer(const struct ft_recent *recent, const struct ft_recent_rank *rank,
+                          const struct ft_recent_transfer *transfer, struct ft_stand *out);
+
+/* Whether the peer says that it has got more than the sender knows to be completed. */
+bool ft_stand_arrived(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
+                      const struct ft_recent_rank *receiver);
+
 /* Of the operation that the ranks of the communicator are in. */
 void ft_stand_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                    const char *comm_id, struct ft_stand *out);
+
+/* Puts what is known into a report; numbered: ranks have numbers of the job. */
+void ft_stand_report(const struct ft_stand *stand, bool numbered, struct ft_diagnosis_report *r);
 
 /* Whether the kernel says that its process does not run. */
 bool ft_stand_is_stopped(const struct ft_recent_rank *rank);
