@@ -14,6 +14,7 @@
 
 #define NEEDLESS 8    /* frames that are no reason */
 #define FULL     0.95 /* of its speed */
+#define DEEP_S   1e-4 /* that a queue takes to send */
 
 static char *own(const char *text)
 {
@@ -55,6 +56,22 @@ static void say_who(const struct ft_witnesses *w, const struct ft_recent_rank *r
         if (ft_stand_is_stopped(rank))
             ft_witness_say(room, d->evidence_for, &d->n_evidence_for, "its process is %s", state);
     }
+}
+
+/* The deepest queue before a port in the window, and how long it takes to send [s]; -1: not known.
+ */
+static double queue_of(const struct ft_witnesses *w, uint32_t port, uint64_t speed_bps,
+                       Fabrictrace__DiagnosisLink *link)
+{
+    const struct ft_port_depths *depths = ft_join_depths(w->join, port);
+    unsigned slot = w->window % 2;
+
+    if ((depths->window != w->window && depths->window != w->window + 1) ||
+        !depths->has_queue[slot])
+        return -1;
+    link->has_queue_bytes = true;
+    link->queue_bytes = depths->queue_max_bytes[slot];
+    return speed_bps ? (double)link->queue_bytes * 8 / (double)speed_bps : -1;
 }
 
 /* A directed link as the topology has it, with what its far end counted. */
@@ -99,14 +116,15 @@ static bool add_link(const struct ft_witnesses *w, uint32_t id, struct ft_diagno
         bad += counted.has_in_errors ? counted.in_errors : 0;
     }
     link->has_suspect = link->suspect = bad >= NEEDLESS;
+    room->queues_s[d->n_links] = queue_of(w, id, speed_bps, link);
     room->link_list[d->n_links++] = link;
     d->links = room->link_list;
     return link->suspect;
 }
 
 /* What a link's counters say of it beside errors. */
-static void say_load(const Fabrictrace__DiagnosisLink *link, struct ft_diagnosis_report *r,
-                     struct ft_testimony *room)
+static void say_load(const Fabrictrace__DiagnosisLink *link, double queue_s,
+                     struct ft_diagnosis_report *r, struct ft_testimony *room)
 {
     Fabrictrace__Diagnosis *d = &r->message;
 
@@ -119,6 +137,10 @@ static void say_load(const Fabrictrace__DiagnosisLink *link, struct ft_diagnosis
         ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
                        "%s %s is full: %.0f %% of its speed", link->switch_, link->port,
                        link->load * 100);
+    if (queue_s >= DEEP_S)
+        ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
+                       "%s %s: a packet met %" PRIu64 " bytes before it, %.0f us of its speed",
+                       link->switch_, link->port, link->queue_bytes, queue_s * 1e6);
 }
 
 static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *path,
@@ -140,7 +162,7 @@ static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *p
                            link->switch_, link->port, link->errors, link->discards);
         }
         counted += link->has_errors || link->has_discards;
-        say_load(link, r, room);
+        say_load(link, room->queues_s[link - room->links], r, room);
     }
     room->suspects = (uint32_t)suspects;
     if (suspects > 1)
