@@ -54,6 +54,20 @@ static void add_edge(struct cut *c, const struct ft_recent_rank *from,
     intersect(c, &path);
 }
 
+/* Whether the receiver waits for anything of the sender on that channel. Where it does not, it has
+ * it already, or, over sockets, did not ask for it. */
+static bool is_open(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
+                    const struct ft_recent_rank *receiver)
+{
+    for (uint32_t i = 0; i < receiver->progress.transfer_count; i++) {
+        const struct ft_recent_transfer *o = &receiver->progress.transfers[i];
+
+        if (!o->sends && o->peer == sender->rank && o->channel == sent->channel)
+            return true;
+    }
+    return false;
+}
+
 /* Whether it is in the network: its peer runs, and does not have it. */
 static const struct ft_recent_rank *stands_to(const struct ft_recent *recent,
                                               const struct ft_recent_rank *r,
@@ -64,7 +78,8 @@ static const struct ft_recent_rank *stands_to(const struct ft_recent *recent,
     if (t->state != FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT || !r->progress.standing)
         return NULL;
     peer = ft_recent_find(recent, r->comm_id, t->peer);
-    if (!peer || !peer->process || ft_stand_is_stopped(peer) || ft_stand_arrived(r, t, peer))
+    if (!peer || !peer->process || ft_stand_is_stopped(peer) || !is_open(r, t, peer) ||
+        ft_stand_arrived(r, t, peer))
         return NULL;
     return peer;
 }
@@ -92,10 +107,11 @@ void ft_cut_find(const struct ft_recent *recent, const struct ft_recent_job *job
             add_edge(&c, r, peer);
         }
     }
-    if (c.edges < 2 || c.unsure > c.edges || !c.senders || !c.receivers || c.link_count != 1)
+    if (c.edges < 2 || c.unsure > c.edges || !c.senders || !c.receivers || c.link_count == 0)
         return;
     out->edges = c.edges;
-    out->port = c.links[0];
+    out->port_count = (uint32_t)c.link_count;
+    memcpy(out->ports, c.links, c.link_count * sizeof(*c.links));
 }
 
 void ft_cut_stand(const struct ft_cut *cut, const char *comm_id, struct ft_stand *out)
@@ -104,24 +120,43 @@ void ft_cut_stand(const struct ft_cut *cut, const char *comm_id, struct ft_stand
         *out = cut->stand;
 }
 
+static bool is_possible(const struct ft_cut *cut, uint32_t port)
+{
+    for (uint32_t i = 0; i < cut->port_count; i++)
+        if (cut->ports[i] == port)
+            return true;
+    return false;
+}
+
 void ft_cut_report(const struct ft_cut *cut, struct ft_diagnosis_report *r,
                    struct ft_testimony *room)
 {
     Fabrictrace__Diagnosis *m = &r->message;
+    size_t shown = 0;
 
     if (!cut->edges)
         return;
+    for (size_t i = 0; i < m->n_links; i++)
+        shown += is_possible(cut, room->ports[i]);
+    /* The report's own transfer is not one of them. */
+    if (shown < cut->port_count)
+        return;
     for (size_t i = 0; i < m->n_links; i++) {
-        const Fabrictrace__DiagnosisLink *link = &room->links[i];
+        Fabrictrace__DiagnosisLink *link = &room->links[i];
 
-        if (room->ports[i] != cut->port)
+        link->has_acquitted = true;
+        link->acquitted = !is_possible(cut, room->ports[i]);
+        if (link->acquitted)
             continue;
-        m->switch_ = link->switch_;
-        m->port = link->port;
-        m->side = FABRICTRACE__SIDE__SIDE_PAIR;
+        if (cut->port_count == 1) {
+            m->switch_ = link->switch_;
+            m->port = link->port;
+            m->side = FABRICTRACE__SIDE__SIDE_PAIR;
+        }
         ft_witness_say(room, m->evidence_for, &m->n_evidence_for,
                        "%u transfers of several senders and receivers stand in the network, and "
-                       "%s %s is the one link that all of them cross",
-                       cut->edges, link->switch_, link->port);
+                       "%s %s is %s that all of them cross",
+                       cut->edges, link->switch_, link->port,
+                       cut->port_count == 1 ? "the one link" : "a link");
     }
 }

@@ -184,9 +184,13 @@ static void stand_transfer(struct ft_stand *out, const struct ft_recent *recent,
         out->peer = ft_recent_find(recent, r->comm_id, t->peer);
     snprintf(out->reason, sizeof(out->reason),
              "its transfer %s rank %" PRIu32 " of communicator %s, channel %" PRIu32
-             ", is in %s after %" PRIu32 " of %" PRIu32 " steps",
+             ", is in %s after %" PRIu32 " of %" PRIu32 " steps%s",
              t->sends ? "to" : "from", t->peer, r->comm_id, t->channel, state, t->steps_done,
-             t->steps);
+             t->steps,
+             in_network && t->sends && out->peer && out->peer->process &&
+                     ft_stand_arrived(r, t, out->peer)
+                 ? ": that rank has received it, and the answer does not come back"
+                 : "");
 }
 
 static void stand_proxy(struct ft_stand *out, const struct ft_recent *recent, const struct found *f)

@@ -13,6 +13,7 @@
 #define COMM   "0000000000000fab"
 #define NOW    INT64_C(1700000000000)
 #define NUMBER 7
+#define OVER   6 /* steps: it has received all */
 
 #define SEND_WAIT FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT
 #define PEER_WAIT FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_PEER_WAIT
@@ -84,7 +85,7 @@ static void report(uint32_t rank)
     fill(&transfers[0], true, (rank + 1) % RANKS, state[rank], 2);
     fill(&transfers[1], false, last, RECV_WAIT, got[last]);
     p.transfers = list;
-    p.n_transfers = 2;
+    p.n_transfers = got[last] == OVER ? 1 : 2;
     ck_assert_int_eq(ft_recent_progress(recent, &p, NOW), 0);
 }
 
@@ -125,7 +126,8 @@ START_TEST(the_one_link_in_common_is_named)
     begin();
     find();
     ck_assert_uint_eq(cut.edges, 3);
-    ck_assert_uint_eq(cut.port, 12);
+    ck_assert_uint_eq(cut.port_count, 1);
+    ck_assert_uint_eq(cut.ports[0], 12);
     ft_cut_stand(&cut, "another", &stand);
     ck_assert(!stand.known);
     ft_cut_stand(&cut, COMM, &stand);
@@ -135,12 +137,54 @@ START_TEST(the_one_link_in_common_is_named)
 }
 END_TEST
 
+/* A report of the second flow, whose links are those of paths[3]. */
+static void fill_report(struct ft_diagnosis_report *r, struct ft_testimony *room)
+{
+    memset(r, 0, sizeof(*r));
+    memset(room, 0, sizeof(*room));
+    fabrictrace__diagnosis__init(&r->message);
+    r->message.evidence_for = r->reasons;
+    for (size_t i = 0; i < 3; i++) {
+        fabrictrace__diagnosis_link__init(&room->links[i]);
+        room->links[i].switch_ = text("spine2");
+        room->links[i].port = text(i == 1 ? "Ethernet1" : "Ethernet2");
+        room->ports[i] = paths[3][i];
+    }
+    r->message.n_links = 3;
+}
+
+static struct ft_diagnosis_report diagnosis;
+static struct ft_testimony room;
+
+START_TEST(a_report_has_the_link)
+{
+    begin();
+    find();
+    fill_report(&diagnosis, &room);
+    ft_cut_report(&cut, &diagnosis, &room);
+    ck_assert_str_eq(diagnosis.message.port, "Ethernet1");
+    ck_assert(room.links[0].acquitted && !room.links[1].acquitted && room.links[2].acquitted);
+    ck_assert_ptr_nonnull(strstr(diagnosis.reasons[0], "3 transfers"));
+    ck_assert_ptr_nonnull(strstr(diagnosis.reasons[0], "the one link"));
+    /* One of another path does not. */
+    fill_report(&diagnosis, &room);
+    room.ports[1] = 99;
+    ft_cut_report(&cut, &diagnosis, &room);
+    ck_assert(!diagnosis.message.port && !room.links[0].has_acquitted);
+}
+END_TEST
+
 START_TEST(of_two_links_in_common_none_is_named)
 {
     begin();
     paths[1][2] = paths[3][2] = paths[6][2] = 70;
     find();
-    ck_assert_uint_eq(cut.edges, 0);
+    ck_assert_uint_eq(cut.port_count, 2);
+    fill_report(&diagnosis, &room);
+    ft_cut_report(&cut, &diagnosis, &room);
+    ck_assert_ptr_null(diagnosis.message.port);
+    ck_assert(room.links[0].acquitted && !room.links[1].acquitted && !room.links[2].acquitted);
+    ck_assert_uint_eq(diagnosis.message.n_evidence_for, 2);
 }
 END_TEST
 
@@ -161,7 +205,11 @@ START_TEST(what_has_arrived_says_nothing)
     got[4] = 3;
     find();
     ck_assert_uint_eq(cut.edges, 3);
-    ck_assert_uint_eq(cut.port, 12);
+    ck_assert_uint_eq(cut.port_count, 1);
+    ck_assert_uint_eq(cut.ports[0], 12);
+    got[4] = OVER;
+    find();
+    ck_assert_uint_eq(cut.edges, 3);
 }
 END_TEST
 
@@ -197,7 +245,7 @@ START_TEST(paths_that_are_not_certain_are_not_used)
 }
 END_TEST
 
-FT_UNIT_MAIN("cut", the_one_link_in_common_is_named, of_two_links_in_common_none_is_named,
-             one_that_stands_elsewhere_acquits_the_link, what_has_arrived_says_nothing,
-             a_stopped_peer_is_not_the_link, a_single_transfer_names_no_link,
-             paths_that_are_not_certain_are_not_used)
+FT_UNIT_MAIN("cut", the_one_link_in_common_is_named, a_report_has_the_link,
+             of_two_links_in_common_none_is_named, one_that_stands_elsewhere_acquits_the_link,
+             what_has_arrived_says_nothing, a_stopped_peer_is_not_the_link,
+             a_single_transfer_names_no_link, paths_that_are_not_certain_are_not_used)
