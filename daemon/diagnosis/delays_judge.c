@@ -157,21 +157,6 @@ static void relate(struct table *t)
     ft_task_sort(t->task, e, t->entry_count, sizeof(*e), by_pair);
 }
 
-static void make_cells(struct table *t, const struct ft_delays_paths *paths)
-{
-    for (size_t i = 0; i < t->entry_count; i++) {
-        const struct entry *e = &t->entries[i];
-        struct ft_blame_cell *cell = &t->cells[t->cell_count];
-
-        ft_task_spend(t->task, 1);
-        if (i > 0 && e->from == e[-1].from && e->to == e[-1].to)
-            continue;
-        *cell = (struct ft_blame_cell){.value = e->value, .from = e->from, .to = e->to};
-        cell->link_count = paths->of(paths->arg, e->rank, e->cell->peer, &cell->links);
-        t->entry_of[t->cell_count++] = (uint32_t)i;
-    }
-}
-
 /* Of the values from the newest back: since when they are all nearer to the newest than to what
  * was usual. */
 static int64_t slow_since_ms(const struct entry *e)
@@ -188,6 +173,49 @@ static int64_t slow_since_ms(const struct entry *e)
         since_ms = cell->times_ms[at];
     }
     return since_ms;
+}
+
+static int64_t newest_ms(const struct ft_delays_cell *cell)
+{
+    return cell->times_ms[(cell->next + FT_DELAYS_VALUES - 1) % FT_DELAYS_VALUES];
+}
+
+/* Since when the first of what is slow now is; INT64_MAX: nothing is. */
+static int64_t first_slow_ms(const struct table *t)
+{
+    int64_t first = INT64_MAX;
+
+    for (size_t i = 0; i < t->entry_count; i++) {
+        const struct entry *e = &t->entries[i];
+        int64_t since_ms;
+
+        if (e->value <= log(LEAST))
+            continue;
+        since_ms = slow_since_ms(e);
+        first = since_ms < first ? since_ms : first;
+    }
+    return first;
+}
+
+static void make_cells(struct table *t, const struct ft_delays_paths *paths)
+{
+    int64_t first_ms = first_slow_ms(t);
+
+    for (size_t i = 0; i < t->entry_count; i++) {
+        const struct entry *e = &t->entries[i];
+        struct ft_blame_cell *cell = &t->cells[t->cell_count];
+
+        ft_task_spend(t->task, 1);
+        if (i > 0 && e->from == e[-1].from && e->to == e[-1].to)
+            continue;
+        *cell = (struct ft_blame_cell){.value = e->value,
+                                       .from = e->from,
+                                       .to = e->to,
+                                       .before =
+                                           first_ms != INT64_MAX && newest_ms(e->cell) < first_ms};
+        cell->link_count = paths->of(paths->arg, e->rank, e->cell->peer, &cell->links);
+        t->entry_of[t->cell_count++] = (uint32_t)i;
+    }
 }
 
 /* Whether a pair that is blamed may be named: it was otherwise before, or it is far off. */
