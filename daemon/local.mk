@@ -56,6 +56,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/diagnosis/blamed.c daemon/diagnosis/blamed.h \
+	daemon/diagnosis/cut.c daemon/diagnosis/cut.h \
 	daemon/diagnosis/delays.c daemon/diagnosis/delays.h daemon/diagnosis/delays_judge.c \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
 	daemon/diagnosis/event.c daemon/diagnosis/event.h \
@@ -63,6 +64,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
 	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
 	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \
+	daemon/diagnosis/stand.c daemon/diagnosis/stand.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
 	daemon/group/reader.c daemon/group/reader.h \

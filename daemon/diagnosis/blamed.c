@@ -150,6 +150,15 @@ static bool is_doubted(const struct ft_blamed *b, const Fabrictrace__Diagnosis *
     return sender ? rank->process->sends_well : rank->process->receives_well;
 }
 
+/* The operations of a pair may be longer than others' for what else its ranks do between steps. The
+ * steps themselves are measured in the network: where they are neither slow nor slower than before,
+ * one that nothing else speaks for is none. */
+static bool is_even(const struct ft_blamed *b, const struct ft_recent_rank *rank,
+                    const struct ft_recent_rank *peer)
+{
+    return rank && peer && ft_delays_even(&rank->delays, peer->rank, b->now_ms);
+}
+
 bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
                       const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
 {
@@ -171,7 +180,7 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
         b->reported[i] |= m->has_rank;
     }
     if (!vague || first == b->count)
-        return !vague || !said;
+        return !vague || (!said && !is_even(b, *rank, *peer));
     b->reported[first] = true;
     fill(b, &b->verdicts[first], r);
     *rank = b->verdicts[first].blame.side == FT_SIDE_RECEIVER ? b->verdicts[first].to

@@ -21,6 +21,22 @@ void ft_delays_free(struct ft_delays *d)
     *d = (struct ft_delays){0};
 }
 
+bool ft_delays_even(const struct ft_delays *d, uint32_t peer, int64_t judged_ms)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct ft_delays_cell *cell = &d->cells[i];
+
+        if (cell->peer != peer || cell->judged_ms != judged_ms)
+            continue;
+        if (!cell->even)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 static uint32_t digest(uint32_t sum, const char *text)
 {
     for (; text && *text; text++)

@@ -27,7 +27,9 @@ struct ft_delays_cell {
     int64_t times_ms[FT_DELAYS_VALUES];
     double usual; /* as long as it was not slow */
     uint32_t usual_count;
-    int64_t slow_ms; /* since when it is slow; 0: it is not */
+    int64_t slow_ms;   /* since when it is slow; 0: it is not */
+    int64_t judged_ms; /* when it was last judged */
+    bool even;         /* then: neither slow nor slower than before */
 };
 
 /* Of a rank; zero is empty. */
@@ -40,6 +42,9 @@ struct ft_delays {
 #define FT_DELAYS_CELL_ROWS 4
 
 void ft_delays_free(struct ft_delays *d);
+
+/* Whether steps to the peer were judged at that time, and none were slow. */
+bool ft_delays_even(const struct ft_delays *d, uint32_t peer, int64_t judged_ms);
 
 /* Takes what an operation sent; may add cells while that is no more than room. How many it added;
  * adds to refused what found no cell. */

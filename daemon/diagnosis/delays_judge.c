@@ -157,21 +157,6 @@ static void relate(struct table *t)
     ft_task_sort(t->task, e, t->entry_count, sizeof(*e), by_pair);
 }
 
-static void make_cells(struct table *t, const struct ft_delays_paths *paths)
-{
-    for (size_t i = 0; i < t->entry_count; i++) {
-        const struct entry *e = &t->entries[i];
-        struct ft_blame_cell *cell = &t->cells[t->cell_count];
-
-        ft_task_spend(t->task, 1);
-        if (i > 0 && e->from == e[-1].from && e->to == e[-1].to)
-            continue;
-        *cell = (struct ft_blame_cell){.value = e->value, .from = e->from, .to = e->to};
-        cell->link_count = paths->of(paths->arg, e->rank, e->cell->peer, &cell->links);
-        t->entry_of[t->cell_count++] = (uint32_t)i;
-    }
-}
-
 /* Of the values from the newest back: since when they are all nearer to the newest than to what
  * was usual. */
 static int64_t slow_since_ms(const struct entry *e)
@@ -188,6 +173,49 @@ static int64_t slow_since_ms(const struct entry *e)
         since_ms = cell->times_ms[at];
     }
     return since_ms;
+}
+
+static int64_t newest_ms(const struct ft_delays_cell *cell)
+{
+    return cell->times_ms[(cell->next + FT_DELAYS_VALUES - 1) % FT_DELAYS_VALUES];
+}
+
+/* Since when the first of what is slow now is; INT64_MAX: nothing is. */
+static int64_t first_slow_ms(const struct table *t)
+{
+    int64_t first = INT64_MAX;
+
+    for (size_t i = 0; i < t->entry_count; i++) {
+        const struct entry *e = &t->entries[i];
+        int64_t since_ms;
+
+        if (e->value <= log(LEAST))
+            continue;
+        since_ms = slow_since_ms(e);
+        first = since_ms < first ? since_ms : first;
+    }
+    return first;
+}
+
+static void make_cells(struct table *t, const struct ft_delays_paths *paths)
+{
+    int64_t first_ms = first_slow_ms(t);
+
+    for (size_t i = 0; i < t->entry_count; i++) {
+        const struct entry *e = &t->entries[i];
+        struct ft_blame_cell *cell = &t->cells[t->cell_count];
+
+        ft_task_spend(t->task, 1);
+        if (i > 0 && e->from == e[-1].from && e->to == e[-1].to)
+            continue;
+        *cell = (struct ft_blame_cell){.value = e->value,
+                                       .from = e->from,
+                                       .to = e->to,
+                                       .before =
+                                           first_ms != INT64_MAX && newest_ms(e->cell) < first_ms};
+        cell->link_count = paths->of(paths->arg, e->rank, e->cell->peer, &cell->links);
+        t->entry_of[t->cell_count++] = (uint32_t)i;
+    }
 }
 
 /* Whether a pair that is blamed may be named: it was otherwise before, or it is far off. */
@@ -209,20 +237,24 @@ static double past_of(struct table *t)
     return n > 0 && n >= t->entry_count / 2 ? -ft_median(t->room, n) : NAN;
 }
 
-static void learn(struct table *t, const struct ft_blames *blames)
+static void learn(struct table *t, const struct ft_blames *blames, int64_t now_ms)
 {
     for (size_t i = 0; i < t->entry_count; i++) {
         struct ft_delays_cell *cell = t->entries[i].cell;
+        double value = t->entries[i].value, raw = t->entries[i].raw;
 
         if (i % 8 == 0)
             ft_task_spend(t->task, 1);
+        cell->judged_ms = now_ms;
+        cell->even = !t->entries[i].alone && value <= log(LEAST) &&
+                     (cell->usual_count < PAST_MIN || raw - cell->usual <= log(LEAST));
         /* What is above the bar is not learnt, whoever is to blame. */
-        if (t->entries[i].value > (blames->bar > 0 ? blames->bar : log(LEAST)) ||
-            (cell->usual_count >= PAST_MIN && t->entries[i].raw - cell->usual > log(LEAST)))
+        if (value > (blames->bar > 0 ? blames->bar : log(LEAST)) ||
+            (cell->usual_count >= PAST_MIN && raw - cell->usual > log(LEAST)))
             continue;
         cell->slow_ms = 0;
         cell->usual_count += cell->usual_count < PAST_MAX;
-        cell->usual += (t->entries[i].raw - cell->usual) / cell->usual_count;
+        cell->usual += (raw - cell->usual) / cell->usual_count;
     }
 }
 
@@ -290,7 +322,7 @@ int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *
     if (rc == 0) {
         add_found(&t, &blames, out, count);
         note_acquitted(job, &blames);
-        learn(&t, &blames);
+        learn(&t, &blames, now_ms);
     }
     ft_blames_free(&blames);
     free(t.entries);

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "daemon/diagnosis/blamed.h"
+#include "daemon/diagnosis/cut.h"
 #include "daemon/diagnosis/event.h"
 #include "daemon/diagnosis/gather.h"
+#include "daemon/diagnosis/stand.h"
 #include "lib/base/table.h"
 #include "lib/base/task.h"
 #include "lib/diagnosis/diagnosis.h"
@@ -292,7 +294,7 @@ static bool is_away(const struct look *l, const struct ft_recent_rank *r, uint64
 
     /* One that stands is reported again when it continues. */
     if (r->progress.heard_ms > 0 &&
-        (r->progress.heard_ms >= since_ms || r->progress.standing || ft_witness_is_stopped(r)))
+        (r->progress.heard_ms >= since_ms || r->progress.standing || ft_stand_is_stopped(r)))
         return true;
     if (l->now_ms - r->process->heard_ms < SILENT_MS)
         return false;
@@ -303,42 +305,17 @@ static bool is_away(const struct look *l, const struct ft_recent_rank *r, uint64
     return r->count > 0 && ft_recent_row(r, r->count - 1)->number > 0;
 }
 
-static uint32_t number_of(const struct look *l, const struct ft_recent_rank *r)
-{
-    return l->g.numbered ? r->process->number : r->rank;
-}
-
 /* An operation that all have entered: what its transfers wait for leads to the culprit. */
 static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, struct ft_stand *stand,
-                        const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
+                        struct ft_cut *cut)
 {
-    Fabrictrace__Diagnosis *m = &r->message;
-
-    ft_witness_stand(l->d->recent, l->job, m->communicator, stand);
-    if (!stand->known)
-        return;
-    *rank = stand->rank;
-    *peer = stand->peer;
-    m->syndrome = stand->in_network ? FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG
-                                    : FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG;
-    m->advice = (char *)(uintptr_t)ft_syndrome_advice(&(struct ft_diagnosis){
-        .syndrome = stand->in_network ? FT_SYNDROME_COMM_HANG : FT_SYNDROME_NONCOMM_HANG});
-    m->has_rank = true;
-    m->rank = number_of(l, stand->rank);
-    m->has_peer = stand->peer && stand->peer->process;
-    m->peer = m->has_peer ? number_of(l, stand->peer) : 0;
-    m->has_side = m->has_peer;
-    m->side = FABRICTRACE__SIDE__SIDE_ANY;
-    m->confidence = 0.9;
-    /* That start and end do not show it speaks against it no more. */
-    m->n_evidence_against = 0;
-    ft_report_add_reason(r, stand->reason);
-    if (!stand->transfer)
-        return;
-    m->has_transfer = m->has_transfer_since_ms = m->has_channel = true;
-    m->transfer = stand->transfer->state;
-    m->transfer_since_ms = stand->transfer->since_ms;
-    m->channel = stand->transfer->channel;
+    ft_stand_find(l->d->recent, l->job, r->message.communicator, stand);
+    if (!stand->known || (stand->in_network && !stand->proxy)) {
+        ft_cut_find(l->d->recent, l->job, &l->around.witnesses, l->task, cut);
+        if (!stand->known)
+            ft_cut_stand(cut, r->message.communicator, stand);
+    }
+    ft_stand_report(stand, l->g.numbered, r);
 }
 
 /* A diagnosis of the operations with all that is known beside them; false where it does not hold.
@@ -350,6 +327,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
     const struct ft_recent_rank *rank = NULL, *peer = NULL;
     struct ft_testimony room = {.text_count = 0};
     struct ft_stand stand = {.known = false};
+    struct ft_cut cut = {.edges = 0};
 
     ft_task_spend(l->task, 1 + l->job->ranks / 4);
     ft_report_fill(r, l->g.ops, found, (uint64_t)l->now_ms * NS_PER_MS);
@@ -362,13 +340,18 @@ static void report(struct look *l, struct ft_diagnosis *found)
     if (m->has_peer)
         peer = ft_gathered_rank(&l->g, l->d->recent, l->job, m->communicator, m->peer);
     if (found->syndrome == FT_SYNDROME_COMM_HANG && m->communicator)
-        refine_hang(l, r, &stand, &rank, &peer);
+        refine_hang(l, r, &stand, &cut);
+    if (stand.known) {
+        rank = stand.rank;
+        peer = stand.peer;
+    }
     if (found->syndrome == FT_SYNDROME_NONCOMM_HANG && rank && !is_away(l, rank, found->since_ns))
         return;
     if (found->syndrome == FT_SYNDROME_COMM_SLOW && !ft_blamed_refine(&l->blamed, r, &rank, &peer))
         return;
     ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
     ft_blamed_decide(&l->blamed, r, &room);
+    ft_cut_report(&cut, r, &room);
     ft_report_retell(r);
     hit(l, m);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/diagnosis/stand.h"
 #include "lib/base/task.h"
 
 /* Operations in sums count against a job for so long. */
@@ -332,7 +333,9 @@ static bool is_held(const struct gathering *g, size_t first, size_t n)
                 at++;
             continue;
         }
-        if (!s->rank->progress.standing || s->rank->progress.begun >= some->sequence)
+        /* One that does not run is reported at once, and begins nothing any more. */
+        if ((!s->rank->progress.standing && !ft_stand_is_stopped(s->rank)) ||
+            s->rank->progress.begun >= some->sequence)
             return false;
     }
     return true;

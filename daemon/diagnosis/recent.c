@@ -401,6 +401,7 @@ static void take_transfers(struct ft_recent_progress *to, const Fabrictrace__Pro
             .steps = t->steps,
             .since_ms = t->since_ms,
             .sends = t->send,
+            .current = t->number && t->number == p->number,
         };
     }
 }

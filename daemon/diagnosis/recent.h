@@ -48,6 +48,7 @@ struct ft_recent_transfer {
     uint32_t peer, channel, steps_done, steps;
     uint64_t since_ms;
     bool sends;
+    bool current; /* of the operation in progress */
 };
 
 /* Where a rank stands, by its last report. */

@@ -8,143 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/diagnosis/stand.h"
 #include "daemon/publish/emit.h"
 #include "proto/json.h"
 
 #define NEEDLESS 8    /* frames that are no reason */
 #define FULL     0.95 /* of its speed */
+#define DEEP_S   1e-4 /* that a queue takes to send */
 
 static char *own(const char *text)
 {
     return (char *)(uintptr_t)text;
-}
-
-/* What the transfers of a rank say of it. */
-enum role {
-    ROLE_SILENT,  /* nothing of it is known */
-    ROLE_WAITS,   /* for a peer */
-    ROLE_SENDS,   /* something is on the wire */
-    ROLE_ITSELF,  /* its own GPU or proxy is what is waited for */
-    ROLE_STOPPED, /* its process does not run */
-};
-
-bool ft_witness_is_stopped(const struct ft_recent_rank *rank)
-{
-    const struct ft_recent_progress *p = &rank->progress;
-
-    return p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_STOPPED ||
-           p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE ||
-           p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_UNINTERRUPTIBLE;
-}
-
-static enum role role_of(const struct ft_recent_rank *r, const struct ft_recent_transfer **transfer)
-{
-    const struct ft_recent_progress *p = &r->progress;
-    enum role role = ROLE_SILENT;
-
-    *transfer = NULL;
-    if (!p->heard_ms)
-        return ROLE_SILENT;
-    if (ft_witness_is_stopped(r))
-        return ROLE_STOPPED;
-    /* A wait for a peer explains all else: a ring's GPU waits for what it receives, too. */
-    for (uint32_t i = 0; i < p->transfer_count; i++) {
-        const struct ft_recent_transfer *t = &p->transfers[i];
-        enum role its;
-
-        switch (t->state) {
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_RECV_WAIT:
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_PEER_WAIT:
-            its = ROLE_WAITS;
-            break;
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT:
-            its = ROLE_SENDS;
-            break;
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_UNKNOWN:
-        case FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_IDLE:
-            continue;
-        default:
-            its = ROLE_ITSELF;
-            break;
-        }
-        /* What was handed to the network and is not completed is what stands, whoever waits. */
-        if (role == ROLE_SENDS || (role == ROLE_WAITS && its != ROLE_SENDS))
-            continue;
-        role = its;
-        *transfer = t;
-    }
-    return role;
-}
-
-static void name_state(Fabrictrace__TransferState state, char text[FT_JSON_ENUM_BYTES])
-{
-    ft_json_enum_text(&fabrictrace__transfer_state__descriptor, (int32_t)state, text);
-}
-
-static void stand_process(struct ft_stand *out, const struct ft_recent_rank *r)
-{
-    char state[FT_JSON_ENUM_BYTES];
-
-    ft_json_enum_text(&fabrictrace__process_state__descriptor, (int32_t)r->progress.process, state);
-    *out = (struct ft_stand){.known = true, .rank = r};
-    snprintf(out->reason, sizeof(out->reason), "the process of the rank, %" PRIu32 " on %s, is %s",
-             r->process->pid, r->process->host, state);
-}
-
-static void stand_transfer(struct ft_stand *out, const struct ft_recent *recent,
-                           const struct ft_recent_rank *r, const struct ft_recent_transfer *t,
-                           bool in_network)
-{
-    char state[FT_JSON_ENUM_BYTES];
-
-    name_state(t->state, state);
-    *out = (struct ft_stand){.known = true, .in_network = in_network, .rank = r, .transfer = t};
-    if (in_network)
-        out->peer = ft_recent_find(recent, r->comm_id, t->peer);
-    snprintf(out->reason, sizeof(out->reason),
-             "its transfer %s rank %" PRIu32 " of communicator %s, channel %" PRIu32
-             ", is in %s after %" PRIu32 " of %" PRIu32 " steps",
-             t->sends ? "to" : "from", t->peer, r->comm_id, t->channel, state, t->steps_done,
-             t->steps);
-}
-
-void ft_witness_stand(const struct ft_recent *recent, const struct ft_recent_job *job,
-                      const char *comm_id, struct ft_stand *out)
-{
-    const struct ft_recent_rank *stopped = NULL, *itself = NULL, *sends = NULL;
-    const struct ft_recent_transfer *t, *own_transfer = NULL, *sent = NULL;
-    size_t stopped_count = 0, itself_count = 0, sends_count = 0;
-
-    *out = (struct ft_stand){.known = false};
-    for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
-        if (!r->process || strcmp(r->comm_id, comm_id) != 0)
-            continue;
-        switch (role_of(r, &t)) {
-        case ROLE_STOPPED:
-            stopped = r;
-            stopped_count++;
-            break;
-        case ROLE_ITSELF:
-            itself = r;
-            own_transfer = t;
-            itself_count++;
-            break;
-        case ROLE_SENDS:
-            sends = r;
-            sent = t;
-            sends_count++;
-            break;
-        default:
-            break;
-        }
-    }
-    /* A process that does not run takes nothing from the network either. */
-    if (stopped_count == 1)
-        stand_process(out, stopped);
-    else if (stopped_count == 0 && sends_count == 1)
-        stand_transfer(out, recent, sends, sent, true);
-    else if (stopped_count == 0 && sends_count == 0 && itself_count == 1)
-        stand_transfer(out, recent, itself, own_transfer, false);
 }
 
 void ft_witness_say(struct ft_testimony *room, char **list, size_t *count, const char *format, ...)
@@ -179,9 +53,25 @@ static void say_who(const struct ft_witnesses *w, const struct ft_recent_rank *r
         d->has_process = true;
         d->process = rank->progress.process;
         ft_json_enum_text(&fabrictrace__process_state__descriptor, (int32_t)d->process, state);
-        if (ft_witness_is_stopped(rank))
+        if (ft_stand_is_stopped(rank))
             ft_witness_say(room, d->evidence_for, &d->n_evidence_for, "its process is %s", state);
     }
+}
+
+/* The deepest queue before a port in the window, and how long it takes to send [s]; -1: not known.
+ */
+static double queue_of(const struct ft_witnesses *w, uint32_t port, uint64_t speed_bps,
+                       Fabrictrace__DiagnosisLink *link)
+{
+    const struct ft_port_depths *depths = ft_join_depths(w->join, port);
+    unsigned slot = w->window % 2;
+
+    if ((depths->window != w->window && depths->window != w->window + 1) ||
+        !depths->has_queue[slot])
+        return -1;
+    link->has_queue_bytes = true;
+    link->queue_bytes = depths->queue_max_bytes[slot];
+    return speed_bps ? (double)link->queue_bytes * 8 / (double)speed_bps : -1;
 }
 
 /* A directed link as the topology has it, with what its far end counted. */
@@ -226,14 +116,15 @@ static bool add_link(const struct ft_witnesses *w, uint32_t id, struct ft_diagno
         bad += counted.has_in_errors ? counted.in_errors : 0;
     }
     link->has_suspect = link->suspect = bad >= NEEDLESS;
+    room->queues_s[d->n_links] = queue_of(w, id, speed_bps, link);
     room->link_list[d->n_links++] = link;
     d->links = room->link_list;
     return link->suspect;
 }
 
 /* What a link's counters say of it beside errors. */
-static void say_load(const Fabrictrace__DiagnosisLink *link, struct ft_diagnosis_report *r,
-                     struct ft_testimony *room)
+static void say_load(const Fabrictrace__DiagnosisLink *link, double queue_s,
+                     struct ft_diagnosis_report *r, struct ft_testimony *room)
 {
     Fabrictrace__Diagnosis *d = &r->message;
 
@@ -246,6 +137,10 @@ static void say_load(const Fabrictrace__DiagnosisLink *link, struct ft_diagnosis
         ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
                        "%s %s is full: %.0f %% of its speed", link->switch_, link->port,
                        link->load * 100);
+    if (queue_s >= DEEP_S)
+        ft_witness_say(room, d->evidence_for, &d->n_evidence_for,
+                       "%s %s: a packet met %" PRIu64 " bytes before it, %.0f us of its speed",
+                       link->switch_, link->port, link->queue_bytes, queue_s * 1e6);
 }
 
 static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *path,
@@ -267,7 +162,7 @@ static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *p
                            link->switch_, link->port, link->errors, link->discards);
         }
         counted += link->has_errors || link->has_discards;
-        say_load(link, r, room);
+        say_load(link, room->queues_s[link - room->links], r, room);
     }
     room->suspects = (uint32_t)suspects;
     if (suspects > 1)

@@ -2,11 +2,8 @@
 #ifndef FT_DAEMON_DIAGNOSIS_WITNESS_H
 #define FT_DAEMON_DIAGNOSIS_WITNESS_H
 /*
- * What the daemon knows beyond the operations: which process and GPU a rank is, what its transfers
- * wait for, by which links the flow of a pair goes and what their counters say.
- *
- * What the transfers of a standing operation wait for leads to the rank, or to the transfer in the
- * network, that all others wait for; a rank that only waits is none. Pure. Thread: one.
+ * What the daemon knows beyond the operations: which process and GPU a rank is, by which links the
+ * flow of a pair goes and what their counters say. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,27 +38,11 @@ struct ft_testimony {
     char host[FT_RECENT_NAME], peer_host[FT_RECENT_NAME], gpu[FT_RANKS_ID];
     Fabrictrace__DiagnosisLink links[FT_TESTIMONY_LINKS], *link_list[FT_TESTIMONY_LINKS];
     uint32_t ports[FT_TESTIMONY_LINKS]; /* of these links */
+    double queues_s[FT_TESTIMONY_LINKS];
     uint32_t suspects;                  /* links that errors or discards speak against */
     Fabrictrace__Flow flow;
     uint8_t addresses[2][16];
 };
-
-/* Where an operation that all have entered stands, by what its transfers wait for: fills d's
- * culprit and peer (ranks of the job as gathered, turned into lib/diagnosis' processes) in the
- * report. */
-struct ft_stand {
-    bool known;
-    bool in_network;                           /* else the rank itself */
-    const struct ft_recent_rank *rank;         /* the culprit */
-    const struct ft_recent_rank *peer;         /* at the other end, NULL */
-    const struct ft_recent_transfer *transfer; /* NULL: none */
-    char reason[FT_TESTIMONY_BYTES];
-};
-void ft_witness_stand(const struct ft_recent *recent, const struct ft_recent_job *job,
-                      const char *comm_id, struct ft_stand *out);
-
-/* Whether the kernel says that its process does not run. */
-bool ft_witness_is_stopped(const struct ft_recent_rank *rank);
 
 /* Adds to a report what is known of its rank and peer, which may be NULL. */
 void ft_witness_report(const struct ft_witnesses *w, const struct ft_recent *recent,

@@ -121,7 +121,7 @@ static bool is_acquitted(const struct court *c, uint32_t link)
             high = middle;
     }
     for (; low < c->crossing_count && c->crossings[low].link == link; low++)
-        if (!c->slow[c->crossings[low].cell])
+        if (!c->slow[c->crossings[low].cell] && !c->cells[c->crossings[low].cell].before)
             return true;
     return false;
 }

@@ -29,6 +29,7 @@ struct ft_blame_cell {
     uint32_t from, to;     /* ends, numbered from 0 */
     const uint32_t *links; /* that all of its traffic crosses, any numbers; borrowed */
     uint32_t link_count;   /* 0: not known */
+    bool before;           /* measured before others became slow: it acquits no link */
 };
 
 struct ft_blame {

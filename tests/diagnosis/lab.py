@@ -37,7 +37,7 @@ from labjob import Job, Owners, program  # noqa: E402
 CALM_STEPS = 40      # before the fault
 HEALTHY_STEPS = 90   # of a job without one
 AWAITED_S = 60       # until the right diagnosis
-AFTER_S = 4          # after it, for wrong ones
+AFTER_S = 12         # after it, for wrong ones, and for the link, of which a later look knows more
 SHORT_STEPS = 25
 MARKS = ("syndrome", "rank", "link")
 

@@ -221,6 +221,24 @@ START_TEST(links_vote_in_a_ring)
 }
 END_TEST
 
+/* What was measured before says nothing of a link that has failed since. */
+START_TEST(older_measures_acquit_no_link)
+{
+    fresh();
+    for (uint32_t i = 0; i < 8; i++) {
+        struct ft_blame_cell *c = cell(i, (i + 1) % 8, i == 3 ? 3 : 1);
+
+        crosses(c, 40 + i % 2);
+        crosses(c, i == 3 ? 50 : 51);
+        c->before = i % 2 == 1 && i != 3;
+    }
+    judge(log(1.1), NAN, 1);
+    is(&blames.items[0], FT_SIDE_ANY, 3, 4, 3);
+    ck_assert_uint_eq(blames.items[0].links_open, 2);
+    ck_assert_uint_eq(blames.items[0].link, FT_BLAME_NONE);
+}
+END_TEST
+
 /* All links are acquitted, and the sender is: the receiver it is. */
 START_TEST(what_is_acquitted_leaves_the_other)
 {
@@ -343,7 +361,8 @@ FT_UNIT_MAIN("blame", a_pair_that_is_not_slow_acquits_its_ends, a_receiver_or_th
              a_polish_takes_a_sum_apart, an_even_matrix_blames_nobody, a_row_is_its_sender,
              a_column_is_its_receiver, a_cell_is_its_pair, two_faults_are_two,
              most_rows_are_slow_against_their_past, a_ring_alone_leaves_all_three,
-             links_vote_in_a_ring, what_is_acquitted_leaves_the_other,
-             a_link_under_several_pairs_is_named, links_that_no_pair_separates_are_not_chosen_from,
+             links_vote_in_a_ring, older_measures_acquit_no_link,
+             what_is_acquitted_leaves_the_other, a_link_under_several_pairs_is_named,
+             links_that_no_pair_separates_are_not_chosen_from,
              of_two_ranks_the_slow_direction_is_reported,
              where_half_of_a_ring_is_slow_nobody_is_blamed)

@@ -96,5 +96,66 @@ START_TEST(channels_are_added_up)
 }
 END_TEST
 
+static uint32_t no_links(const void *arg, const struct ft_recent_rank *from, uint32_t to,
+                         const uint32_t **ports)
+{
+    (void)arg;
+    (void)from;
+    (void)to;
+    (void)ports;
+    return 0;
+}
+
+/* So many seconds of a ring of eight, looked at each: steps of rank 3 take so long [ns]. */
+static void run_ring(struct ft_recent *recent, int64_t *now_ms, unsigned seconds, uint32_t third_ns)
+{
+    const struct ft_delays_paths paths = {no_links, NULL};
+    struct ft_delays_verdict verdicts[FT_DELAYS_VERDICTS];
+    uint64_t left_out = 0;
+    size_t count;
+
+    for (unsigned i = 0; i < seconds; i++, *now_ms += 1000) {
+        for (uint32_t r = 0; r < 8; r++) {
+            fill(1, 1 << 20);
+            c.rank = r;
+            c.has_pid = true;
+            c.pid = 100 + r;
+            peers[0].peer = (r + 1) % 8;
+            peers[0].step_median_ns = r == 3 ? third_ns : 50000;
+            ck_assert_int_eq(ft_recent_collective(recent, &c, *now_ms), 0);
+        }
+        ck_assert_int_eq(ft_delays_judge(recent, ft_recent_next(recent, &(uint32_t){0}), *now_ms,
+                                         &paths, NULL, verdicts, &count, &left_out),
+                         0);
+    }
+}
+
+static bool even(struct ft_recent *recent, uint32_t rank, int64_t now_ms)
+{
+    return ft_delays_even(&ft_recent_find(recent, "c0", rank)->delays, (rank + 1) % 8, now_ms);
+}
+
+/* An agent's median is to within a fifth: 1.3 times is none. What was not judged is not known. */
+START_TEST(a_pair_is_even_where_its_steps_were_seen_to_be)
+{
+    const struct ft_recent_config config = {.ranks_max = 16, .rows_max = 4096};
+    struct ft_recent *recent = ft_recent_new(&config);
+    int64_t now_ms = NOW;
+
+    ck_assert_ptr_nonnull(recent);
+    run_ring(recent, &now_ms, 2, 50000);
+    ck_assert(!even(recent, 3, now_ms - 1000));
+    run_ring(recent, &now_ms, 10, 50000);
+    ck_assert(even(recent, 3, now_ms - 1000));
+    ck_assert(!even(recent, 3, now_ms));
+    run_ring(recent, &now_ms, 9, 65000);
+    ck_assert(even(recent, 3, now_ms - 1000));
+    run_ring(recent, &now_ms, 20, 90000);
+    ck_assert(!even(recent, 3, now_ms - 1000));
+    ck_assert(even(recent, 4, now_ms - 1000));
+    ft_recent_free(recent);
+}
+END_TEST
+
 FT_UNIT_MAIN("delays", what_finds_no_cell_is_counted, room_of_others_is_not_taken,
-             channels_are_added_up)
+             channels_are_added_up, a_pair_is_even_where_its_steps_were_seen_to_be)

@@ -22,6 +22,7 @@ static struct ft_diagnoser *diagnoser;
 static struct ft_events *events;
 static uint64_t number[2][RANKS]; /* of the last operation, within the host and of all */
 static unsigned raised;
+static bool dies; /* of whom is reported next */
 static uint32_t named;
 static Fabrictrace__Syndrome syndrome;
 static char comm[FT_RECENT_ID];
@@ -147,6 +148,10 @@ static void stand(uint32_t rank, bool all, bool begun, bool sends, int64_t since
     p.ranks = all ? RANKS : HOST;
     p.time_ms = (uint64_t)ms;
     p.process = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_RUNNING;
+    if (dies) {
+        p.process = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+        p.standing = false;
+    }
     p.finished = number[all][rank];
     p.begun = p.finished + begun;
     p.state = !begun  ? FABRICTRACE__OPERATION_STATE__OPERATION_STATE_FINISHED
@@ -194,8 +199,10 @@ START_TEST(of_a_host_the_rank_is_named_that_the_others_wait_for)
 }
 END_TEST
 
-/* One host is in the operation of all; of the other nobody is, as they wait for one of them. */
-START_TEST(who_waits_within_a_host_did_not_stay_away)
+/* One host is in the operation of all; of the other nobody is, as they wait for one of them;
+ * whether that one is said to stand, or its process is gone, which is said before it could stand.
+ */
+static void wait_within_a_host(bool gone)
 {
     int64_t since = START_MS + 60 * STEP_MS + OWN_US / 1000;
 
@@ -208,16 +215,24 @@ START_TEST(who_waits_within_a_host_did_not_stay_away)
         for (uint32_t r = 0; r < RANKS; r++) {
             /* Its record came out, and that it ended nobody knows. */
             number[0][r] -= r / HOST == 1 && r != 6;
+            dies = gone && r == 6;
             stand(r, false, r / HOST == 1 && r != 6, false, since, ms);
             number[0][r] += r / HOST == 1 && r != 6;
             stand(r, true, r / HOST == 0, true, since, ms);
         }
         step(ms);
     }
+    dies = false;
     ck_assert_uint_eq(raised, 1);
     ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG);
     ck_assert_uint_eq(named, 6);
     close_diagnoser();
+}
+
+START_TEST(who_waits_within_a_host_did_not_stay_away)
+{
+    wait_within_a_host(false);
+    wait_within_a_host(true);
 }
 END_TEST
 

@@ -364,6 +364,28 @@ tests_unit_check_stall_SOURCES = tests/unit/check_stall.c tests/unit/unit.h
 tests_unit_check_stall_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_stall_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
 
+check_PROGRAMS += tests/unit/check_cut
+TESTS += tests/unit/check_cut
+tests_unit_check_cut_SOURCES = tests/unit/check_cut.c tests/unit/unit.h
+tests_unit_check_cut_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_cut_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path
+tests_unit_check_cut_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_witness
+TESTS += tests/unit/check_witness
+tests_unit_check_witness_SOURCES = tests/unit/check_witness.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_witness_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_witness_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path \
+	-Wl,--wrap=ft_counters_window -Wl,--wrap=ft_counters_speed_bps -Wl,--wrap=ft_congestion_of \
+	-Wl,--wrap=ft_join_topology -Wl,--wrap=ft_join_depths
+tests_unit_check_witness_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_stand
+TESTS += tests/unit/check_stand
+tests_unit_check_stand_SOURCES = tests/unit/check_stand.c tests/unit/unit.h
+tests_unit_check_stand_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_stand_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_diagnoser
 TESTS += tests/unit/check_diagnoser
 tests_unit_check_diagnoser_SOURCES = tests/unit/check_diagnoser.c tests/unit/unit.h

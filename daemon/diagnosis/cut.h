@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DIAGNOSIS_CUT_H
+#define FT_DAEMON_DIAGNOSIS_CUT_H
+/*
+ * The links that all transfers of a job cross that stand in the network: sent, not completed and not
+ * arrived, of whatever communicator.
+ *
+ * Where these are of several senders and several receivers, the links common to all of them whose
+ * path is certain are possible, the others are not; a single one is named. What arrived and was not
+ * acknowledged lost its answer on another path, and says nothing. Pure. Thread: one.
+ */
+#include <stdint.h>
+
+#include "daemon/diagnosis/stand.h"
+#include "daemon/diagnosis/witness.h"
+
+struct ft_task;
+
+struct ft_cut {
+    uint32_t edges; /* transfers that stand; 0: no link is known to be possible */
+    uint32_t ports[FT_TESTIMONY_LINKS], port_count;
+    struct ft_stand stand; /* the first of them */
+};
+
+void ft_cut_find(const struct ft_recent *recent, const struct ft_recent_job *job,
+                 const struct ft_witnesses *w, struct ft_task *task, struct ft_cut *out);
+
+/* Names the first transfer, where it is the communicator's. */
+void ft_cut_stand(const struct ft_cut *cut, const char *comm_id, struct ft_stand *out);
+
+/* Marks the possible links in a report whose witnesses were heard; a single one is its link. */
+void ft_cut_report(const struct ft_cut *cut, struct ft_diagnosis_report *r,
+                   struct ft_testimony *room);
+
+#endif

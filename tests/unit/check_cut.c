@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The link that all transfers cross that stand in the network. */
+#include "config.h"
+
+#include "daemon/diagnosis/cut.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/unit.h"
+
+#define RANKS  8
+#define COMM   "0000000000000fab"
+#define NOW    INT64_C(1700000000000)
+#define NUMBER 7
+#define OVER   6 /* steps: it has received all */
+
+#define SEND_WAIT FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT
+#define PEER_WAIT FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_PEER_WAIT
+#define RECV_WAIT FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_RECV_WAIT
+
+static struct ft_recent *recent;
+static struct ft_cut cut;
+/* Of the flow from each rank to the next; 0 ends it. */
+static uint32_t paths[RANKS][4];
+static bool unsure[RANKS];
+static Fabrictrace__TransferState state[RANKS];
+static uint32_t got[RANKS]; /* steps that the next one has; 2 are completed */
+static Fabrictrace__ProcessState process[RANKS];
+
+bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
+                               uint32_t dst, struct ft_pair_path *path);
+bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
+                               uint32_t dst, struct ft_pair_path *path)
+{
+    (void)links;
+    ck_assert_str_eq(comm_id, COMM);
+    ck_assert_uint_eq(dst, (src + 1) % RANKS);
+    *path = (struct ft_pair_path){.ports = paths[src], .unsure = unsure[src], .qp = UINT32_MAX};
+    while (path->count < 4 && paths[src][path->count])
+        path->count++;
+    return path->count > 0;
+}
+
+static char *text(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+static void fill(Fabrictrace__Transfer *t, bool send, uint32_t peer,
+                 Fabrictrace__TransferState waits, uint32_t done)
+{
+    fabrictrace__transfer__init(t);
+    t->has_peer = t->has_send = t->has_state = t->has_steps_done = t->has_number = true;
+    t->peer = peer;
+    t->send = send;
+    t->state = waits;
+    t->steps_done = done;
+    t->number = NUMBER;
+}
+
+static void report(uint32_t rank)
+{
+    Fabrictrace__Progress p = FABRICTRACE__PROGRESS__INIT;
+    Fabrictrace__Transfer transfers[2], *list[] = {&transfers[0], &transfers[1]};
+    uint32_t last = (rank + RANKS - 1) % RANKS;
+    char host[16];
+
+    snprintf(host, sizeof(host), "gpu%u", rank);
+    p.job = text("88");
+    p.comm_id = text(COMM);
+    p.host = host;
+    p.has_pid = p.has_rank = p.has_time_ms = p.has_moved_ms = p.has_process = p.has_state = true;
+    p.has_standing = p.standing = p.has_number = p.has_start_ms = p.has_finished = true;
+    p.pid = 100 + rank;
+    p.rank = rank;
+    p.time_ms = NOW;
+    p.moved_ms = NOW - 12000;
+    p.process = process[rank];
+    p.finished = NUMBER - 1;
+    p.state = FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT;
+    p.number = NUMBER;
+    p.start_ms = NOW - 13000;
+    p.op = text("AllReduce");
+    fill(&transfers[0], true, (rank + 1) % RANKS, state[rank], 2);
+    fill(&transfers[1], false, last, RECV_WAIT, got[last]);
+    p.transfers = list;
+    p.n_transfers = got[last] == OVER ? 1 : 2;
+    ck_assert_int_eq(ft_recent_progress(recent, &p, NOW), 0);
+}
+
+/* Ranks 1, 3 and 6 stand over port 12 of a spine; the others wait. */
+static void begin(void)
+{
+    for (uint32_t r = 0; r < RANKS; r++) {
+        const uint32_t path[4] = {20 + r, 40 + r % 4, 60 + r, 0};
+
+        memcpy(paths[r], path, sizeof(path));
+        unsure[r] = false;
+        state[r] = PEER_WAIT;
+        got[r] = 2;
+        process[r] = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_RUNNING;
+    }
+    state[1] = state[3] = state[6] = SEND_WAIT;
+    paths[1][1] = paths[3][1] = paths[6][1] = 12;
+}
+
+static void find(void)
+{
+    const struct ft_recent_config config = {.ranks_max = 16, .rows_max = 1024};
+    const struct ft_witnesses w = {.pairs = (const struct ft_pair_links *)&config};
+    uint32_t index = 0;
+
+    ft_recent_free(recent);
+    recent = ft_recent_new(&config);
+    ck_assert_ptr_nonnull(recent);
+    for (uint32_t r = 0; r < RANKS; r++)
+        report(r);
+    ft_cut_find(recent, ft_recent_next(recent, &index), &w, NULL, &cut);
+}
+
+START_TEST(the_one_link_in_common_is_named)
+{
+    struct ft_stand stand = {.known = false};
+
+    begin();
+    find();
+    ck_assert_uint_eq(cut.edges, 3);
+    ck_assert_uint_eq(cut.port_count, 1);
+    ck_assert_uint_eq(cut.ports[0], 12);
+    ft_cut_stand(&cut, "another", &stand);
+    ck_assert(!stand.known);
+    ft_cut_stand(&cut, COMM, &stand);
+    ck_assert(stand.known && stand.in_network);
+    ck_assert_uint_eq(stand.rank->rank, 1);
+    ck_assert_uint_eq(stand.peer->rank, 2);
+}
+END_TEST
+
+/* A report of the second flow, whose links are those of paths[3]. */
+static void fill_report(struct ft_diagnosis_report *r, struct ft_testimony *room)
+{
+    memset(r, 0, sizeof(*r));
+    memset(room, 0, sizeof(*room));
+    fabrictrace__diagnosis__init(&r->message);
+    r->message.evidence_for = r->reasons;
+    for (size_t i = 0; i < 3; i++) {
+        fabrictrace__diagnosis_link__init(&room->links[i]);
+        room->links[i].switch_ = text("spine2");
+        room->links[i].port = text(i == 1 ? "Ethernet1" : "Ethernet2");
+        room->ports[i] = paths[3][i];
+    }
+    r->message.n_links = 3;
+}
+
+static struct ft_diagnosis_report diagnosis;
+static struct ft_testimony room;
+
+START_TEST(a_report_has_the_link)
+{
+    begin();
+    find();
+    fill_report(&diagnosis, &room);
+    ft_cut_report(&cut, &diagnosis, &room);
+    ck_assert_str_eq(diagnosis.message.port, "Ethernet1");
+    ck_assert(room.links[0].acquitted && !room.links[1].acquitted && room.links[2].acquitted);
+    ck_assert_ptr_nonnull(strstr(diagnosis.reasons[0], "3 transfers"));
+    ck_assert_ptr_nonnull(strstr(diagnosis.reasons[0], "the one link"));
+    /* One of another path does not. */
+    fill_report(&diagnosis, &room);
+    room.ports[1] = 99;
+    ft_cut_report(&cut, &diagnosis, &room);
+    ck_assert(!diagnosis.message.port && !room.links[0].has_acquitted);
+}
+END_TEST
+
+START_TEST(of_two_links_in_common_none_is_named)
+{
+    begin();
+    paths[1][2] = paths[3][2] = paths[6][2] = 70;
+    find();
+    ck_assert_uint_eq(cut.port_count, 2);
+    fill_report(&diagnosis, &room);
+    ft_cut_report(&cut, &diagnosis, &room);
+    ck_assert_ptr_null(diagnosis.message.port);
+    ck_assert(room.links[0].acquitted && !room.links[1].acquitted && !room.links[2].acquitted);
+    ck_assert_uint_eq(diagnosis.message.n_evidence_for, 2);
+}
+END_TEST
+
+START_TEST(one_that_stands_elsewhere_acquits_the_link)
+{
+    begin();
+    state[4] = SEND_WAIT;
+    find();
+    ck_assert_uint_eq(cut.edges, 0);
+}
+END_TEST
+
+/* Its completion is what was lost; on which path is not known. */
+START_TEST(what_has_arrived_says_nothing)
+{
+    begin();
+    state[4] = SEND_WAIT;
+    got[4] = 3;
+    find();
+    ck_assert_uint_eq(cut.edges, 3);
+    ck_assert_uint_eq(cut.port_count, 1);
+    ck_assert_uint_eq(cut.ports[0], 12);
+    got[4] = OVER;
+    find();
+    ck_assert_uint_eq(cut.edges, 3);
+}
+END_TEST
+
+/* A peer that is stopped takes nothing, by whatever link. */
+START_TEST(a_stopped_peer_is_not_the_link)
+{
+    begin();
+    process[2] = process[4] = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_STOPPED;
+    find();
+    ck_assert_uint_eq(cut.edges, 0);
+}
+END_TEST
+
+/* A single one may be its sender, its receiver or any of its links. */
+START_TEST(a_single_transfer_names_no_link)
+{
+    begin();
+    state[3] = state[6] = PEER_WAIT;
+    find();
+    ck_assert_uint_eq(cut.edges, 0);
+}
+END_TEST
+
+START_TEST(paths_that_are_not_certain_are_not_used)
+{
+    begin();
+    unsure[1] = true;
+    find();
+    ck_assert_uint_eq(cut.edges, 2);
+    unsure[3] = true;
+    find();
+    ck_assert_uint_eq(cut.edges, 0);
+}
+END_TEST
+
+FT_UNIT_MAIN("cut", the_one_link_in_common_is_named, a_report_has_the_link,
+             of_two_links_in_common_none_is_named, one_that_stands_elsewhere_acquits_the_link,
+             what_has_arrived_says_nothing, a_stopped_peer_is_not_the_link,
+             a_single_transfer_names_no_link, paths_that_are_not_certain_are_not_used)
