@@ -254,6 +254,7 @@ struct ft_join_predictor {
     bool (*predict)(void *arg, const struct ft_topology *t, const struct ft_flow *flow, uint32_t in,
                     struct ft_hint *hint);
     void *arg;
+    bool (*is_ready)(void *arg); /* whether it can say it of any switch; NULL: always */
 };
 /* Copied; a NULL predict: nobody does. */
 void ft_join_set_predictor(struct ft_join *join, const struct ft_join_predictor *predictor);
