@@ -146,6 +146,7 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
         return -ENOMEM;
     ft_window_count(s->window, s->counters, s->exporters);
     ft_window_watch(s->window, s->detours);
+    ft_window_account(s->window, s->losses);
     ft_window_pair(s->window, s->pairs);
     ft_window_learn(s->window, s->hashes);
     ft_window_spread(s->window, s->spread);
