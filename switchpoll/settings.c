@@ -78,7 +78,7 @@ static const struct ft_option options[] = {
      "While the daemon cannot keep up and acknowledges late, samples are summed over 2, 5 or 10 s "
      "instead, at most over this time: fewer records say the same of each flow. Where this time "
      "does "
-     "not suffice, whole flows are thinned out: one in 2 is sent in an interval, then one in 4, up "
+     "not suffice, flows are thinned out: one in 2 is sent in an interval, then one in 4, up "
      "to 32, in turns, elephants always; the rest is counted as thinned. Not longer than the "
      "daemon's window, of which 2, 5 and 10 s should be parts. As short as fold_interval: "
      "neither."},

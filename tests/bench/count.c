@@ -4,8 +4,8 @@
  * buffer, batches and kernel figures as the poller's.
  *
  * usage: count PORT BUFFER_BYTES [BATCH [BUSY_US [gro]]]; ends at SIGTERM with "received drops
- * CPU-seconds". BATCH: datagrams of a system call; BUSY_US: SO_BUSY_POLL; gro: UDP_GRO, whose
- * merged datagrams count as those that they were made of (udp(7)).
+ * CPU-seconds messages". BATCH: datagrams of a system call; BUSY_US: SO_BUSY_POLL; gro: UDP_GRO,
+ * whose merged datagrams count as those that they were made of (udp(7)).
  */
 #include "config.h"
 
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     const struct sigaction action = {.sa_handler = on_signal};
     uint32_t memory[SK_MEMINFO_VARS] = {0};
     socklen_t len = sizeof(memory);
-    uint64_t received = 0;
+    uint64_t received = 0, taken = 0;
     uint8_t *buffers;
     struct pollfd fd = {.events = POLLIN};
 
@@ -113,15 +113,18 @@ int main(int argc, char **argv)
         n = recvmmsg(fd.fd, messages, (unsigned)batch, MSG_DONTWAIT, NULL);
         for (int i = 0; gro && i < n; i++)
             received += merged(&messages[i]);
-        if (n > 0)
+        if (n > 0) {
+            taken += (uint64_t)n;
             received += gro ? 0 : (uint64_t)n;
-        else if (stop)
+        } else if (stop) {
             break;
-        else
+        } else {
             poll(&fd, 1, 100);
+        }
     }
     getsockopt(fd.fd, SOL_SOCKET, SO_MEMINFO, memory, &len);
-    printf("%" PRIu64 " %" PRIu32 " %.3f\n", received, memory[SK_MEMINFO_DROPS], cpu_seconds());
+    printf("%" PRIu64 " %" PRIu32 " %.3f %" PRIu64 "\n", received, memory[SK_MEMINFO_DROPS],
+           cpu_seconds(), taken);
     free(buffers);
     return 0;
 }

@@ -332,7 +332,8 @@ def peer(folder, name, variable, command, flows, rate):
             pass
         program.process.wait()
     print(f"{name}: {flows:,} flows, {samples / seconds:,.0f} samples/s: {used / samples * 1e6:.2f} us of CPU a "
-          f"sample sent; {dropped:,} datagrams dropped at its socket; no paths", flush=True)
+          f"sample sent; {dropped:,} datagrams dropped at its socket; {written:,} records written; no "
+          "paths", flush=True)
 
 
 def main():
