@@ -76,9 +76,12 @@ static const struct ft_option options[] = {
      "Samples that agree in switch, ports and flow are summed over this time into one record."},
     {"fold_longest", FT_OPTION_DURATION, AT(fold_longest_ns), "10s", 0.1, 60, NULL,
      "While the daemon cannot keep up and acknowledges late, samples are summed over 2, 5 or 10 s "
-     "instead, at most over this time: fewer records say the same of each flow. Not longer "
-     "than the daemon's window, of which 2, 5 and 10 s should be parts. As short as fold_interval: "
-     "never."},
+     "instead, at most over this time: fewer records say the same of each flow. Where this time "
+     "does "
+     "not suffice, flows are thinned out: one in 2 is sent in an interval, then one in 4, up "
+     "to 32, in turns, elephants always; the rest is counted as thinned. Not longer than the "
+     "daemon's window, of which 2, 5 and 10 s should be parts. As short as fold_interval: "
+     "neither."},
     {"fold_entries", FT_OPTION_UINT, AT(sums_max), "750000", 16, 16777216, NULL,
      "Most different sums in one interval; samples over it are dropped and counted."},
     {"ports_max", FT_OPTION_UINT, AT(ports_max), "160000", 16, 16777216, NULL,

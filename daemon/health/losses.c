@@ -25,6 +25,8 @@
  */
 #define GONE_MS 120000
 #define LOOKS   32
+/* Of pollers: what is thinned out leaves this one. */
+#define THINNED_STAGE "samples"
 
 static const struct {
     const char *reason;
@@ -108,6 +110,7 @@ struct ft_losses {
     struct ft_table *programs;
     int64_t now_ms;
     uint32_t hand; /* where a full table is looked at next */
+    uint64_t came, thinned;
 };
 
 struct ft_losses *ft_losses_new(size_t programs_max)
@@ -192,6 +195,21 @@ static void compare(const struct stage *before, const struct stage *now, const c
     }
 }
 
+/* Counts that go back are another start, of which all is new. */
+static void count_thinned(struct ft_losses *l, const struct stage *before, const struct stage *now)
+{
+    size_t reason = reason_of(THINNED_STAGE, "thinned");
+    uint64_t thinned = now->drops[reason];
+
+    if (now->received < before->received || thinned < before->drops[reason]) {
+        l->came += now->received;
+        l->thinned += thinned;
+        return;
+    }
+    l->came += now->received - before->received;
+    l->thinned += thinned - before->drops[reason];
+}
+
 static void judge(struct program *p, const struct worst *worst, int64_t before_ms)
 {
     if (worst->reason < REASONS) {
@@ -263,6 +281,9 @@ void ft_losses_take(struct ft_losses *l, const Fabrictrace__Loss *loss, int64_t 
         for (size_t k = 0; k < p->stage_count; k++)
             if (strcmp(p->stages[k].name, s->name) == 0)
                 compare(&p->stages[k], s, loss->stages[i]->unit, &worst);
+        for (size_t k = 0; k < p->stage_count && strcmp(s->name, THINNED_STAGE) == 0; k++)
+            if (strcmp(p->stages[k].name, s->name) == 0)
+                count_thinned(l, &p->stages[k], s);
     }
     memcpy(p->stages, now, count * sizeof(*now));
     p->stage_count = count;
@@ -272,6 +293,12 @@ void ft_losses_take(struct ft_losses *l, const Fabrictrace__Loss *loss, int64_t 
         return;
     p->interval_ms = now_ms - before_ms;
     judge(p, &worst, before_ms);
+}
+
+void ft_losses_thinned(const struct ft_losses *l, uint64_t *came, uint64_t *kept)
+{
+    *came = l->came;
+    *kept = l->came - l->thinned;
 }
 
 static void raise_program(const struct program *p, struct ft_events *events, uint32_t window,

@@ -27,6 +27,10 @@ void ft_losses_free(struct ft_losses *losses);
 /* Judges a program by its account; one without a source or program is ignored. */
 void ft_losses_take(struct ft_losses *losses, const Fabrictrace__Loss *loss, int64_t now_ms);
 
+/* Samples that programs which may thin them out accounted for since they were heard first, and how
+ * many of them were not thinned. */
+void ft_losses_thinned(const struct ft_losses *losses, uint64_t *came, uint64_t *kept);
+
 /* Raises what stands, at the close of a window. fabric is borrowed. */
 void ft_losses_raise(const struct ft_losses *losses, struct ft_events *events, uint32_t window,
                      int64_t now_ms, const char *fabric);

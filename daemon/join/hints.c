@@ -101,9 +101,12 @@ void ft_hints_put(struct ft_hints *h, const struct ft_tuple *tuple, const struct
 
 struct ft_said_of_flow *ft_hints_of(struct ft_hints *h, const struct ft_tuple *tuple)
 {
-    struct ft_said_of_flow *f = ft_table_find(h->flows, tuple);
+    struct ft_said_of_flow *f;
     uint32_t n = 0;
 
+    if (ft_table_count(h->flows) == 0)
+        return NULL;
+    f = ft_table_find(h->flows, tuple);
     if (!f)
         return NULL;
     for (uint32_t i = 0; i < f->count; i++)

@@ -137,15 +137,15 @@ struct ft_flow {
     uint32_t src_nic, dst_nic;       /* FT_NONE: not in the topology */
     uint32_t window;                 /* the newest window that touched the volumes */
     uint32_t candidates;
-    uint8_t state; /* enum ft_path_state */
-    uint8_t reason;
-    uint8_t role;
-    uint8_t published; /* state as last published + 1; 0: never */
-    bool rate_published;
-    bool first_path_counted;
-    bool ended;
-    uint8_t bytes_by; /* enum ft_rate_by */
-    bool learnt;      /* its links are known to who learns the switches' hashes */
+    uint32_t state : 3;     /* enum ft_path_state */
+    uint32_t reason : 5;    /* enum ft_reason */
+    uint32_t role : 3;      /* enum ft_role */
+    uint32_t published : 4; /* state as last published + 1; 0: never */
+    uint32_t bytes_by : 3;  /* enum ft_rate_by */
+    bool rate_published : 1;
+    bool first_path_counted : 1;
+    bool ended : 1;
+    bool learnt : 1; /* its links are known to who learns the switches' hashes */
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;
@@ -254,6 +254,7 @@ struct ft_join_predictor {
     bool (*predict)(void *arg, const struct ft_topology *t, const struct ft_flow *flow, uint32_t in,
                     struct ft_hint *hint);
     void *arg;
+    bool (*is_ready)(void *arg); /* whether it can say it of any switch; NULL: always */
 };
 /* Copied; a NULL predict: nobody does. */
 void ft_join_set_predictor(struct ft_join *join, const struct ft_join_predictor *predictor);

@@ -13,6 +13,9 @@
 #include "daemon/join/sampled.h"
 #include "lib/base/table.h"
 
+/* A million flows are a third of a gigabyte. */
+_Static_assert(sizeof(struct ft_flow) <= 336, "an entry of the table of flows");
+
 struct ft_join {
     struct ft_join_config config;
     struct ft_join_hooks hooks;

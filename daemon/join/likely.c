@@ -81,15 +81,23 @@ static void predict(const struct ft_join *join, const struct ft_flow *flow,
     }
 }
 
+static bool may_predict(const struct ft_join *join)
+{
+    const struct ft_join_predictor *by = ft_join_predictor(join);
+
+    return by->predict && (!by->is_ready || by->is_ready(by->arg));
+}
+
 bool ft_flow_likely(const struct ft_join *join, const struct ft_flow *flow, struct ft_hinted *out)
 {
     struct ft_hint list[FT_HINTS_FLOW];
     size_t n;
 
-    if (!is_open(join, flow) || (!ft_join_hints(join) && !ft_join_predictor(join)->predict))
+    if (!is_open(join, flow))
         return false;
     n = hints_of(join, flow, list);
-    if (!weigh(join, flow, list, n, out))
+    /* Nobody says more than samples do: there are no paths to walk for it. */
+    if ((n == 0 && !may_predict(join)) || !weigh(join, flow, list, n, out))
         return false;
     predict(join, flow, list, n, out);
     return out->hinted;

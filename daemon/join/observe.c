@@ -64,7 +64,7 @@ static void advance_to(struct ft_flow *flow, uint32_t window)
 
         for (uint16_t i = 0; i < flow->evidence.count; i++) {
             list[i].samples[slot] = 0;
-            list[i].bytes[slot] = 0;
+            ft_sighting_set_bytes(&list[i], slot, 0);
         }
         if (flow->host)
             flow->host->sent_bytes[slot] = 0;
@@ -269,7 +269,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     if (!s)
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     s->samples[window & 1] += o->samples;
-    s->bytes[window & 1] += o->bytes;
+    ft_sighting_add_bytes(s, window & 1, o->bytes);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
     if (o->rest && o->rest->has_outer)

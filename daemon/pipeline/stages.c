@@ -116,6 +116,11 @@ static bool predict(void *arg, const struct ft_topology *t, const struct ft_flow
     return ft_hashes_predict(arg, t, flow, in, hint);
 }
 
+static bool may_predict(void *arg)
+{
+    return ft_hashes_trusted(arg) > 0;
+}
+
 int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
                    const struct ft_topology *topology, const struct ft_emitter *emitter,
                    const struct ft_stage_hooks *hooks)
@@ -134,12 +139,14 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     ft_join_set_ranks(s->join, s->ranks);
     ft_join_set_hints(s->join, s->hints);
     if (s->hashes)
-        ft_join_set_predictor(s->join, &(struct ft_join_predictor){predict, s->hashes});
+        ft_join_set_predictor(s->join,
+                              &(struct ft_join_predictor){predict, s->hashes, may_predict});
     s->window = ft_window_new(&config->window, s->join, s->events, emitter);
     if (!s->window)
         return -ENOMEM;
     ft_window_count(s->window, s->counters, s->exporters);
     ft_window_watch(s->window, s->detours);
+    ft_window_account(s->window, s->losses);
     ft_window_pair(s->window, s->pairs);
     ft_window_learn(s->window, s->hashes);
     ft_window_spread(s->window, s->spread);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/health/losses.h"
 #include "lib/base/grow.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/verdict.h"
@@ -29,6 +30,11 @@ struct pool {
     double byte_sum;
 };
 
+/* What there was, and what of it was taken in, until the close before. */
+struct seen {
+    uint64_t came, taken;
+};
+
 struct ft_figures_work {
     struct ft_chance *chance;
     struct pool layer[TIERS][DIRECTIONS];
@@ -38,7 +44,8 @@ struct ft_figures_work {
     double *p;
     size_t held_count, held_size, p_size;
     bool partial; /* the window was not seen from its start */
-    double seen;  /* share of the observations that were taken in; 1: all */
+    double seen;  /* share of what was sampled that was taken in; 1: all */
+    struct seen observations, samples;
     const uint32_t *missing;
     size_t missing_count;
     /* scratch of one group */
@@ -117,9 +124,24 @@ void ft_figures_begin(struct ft_figures_work *w, bool partial)
             pool_reset(&w->layer[tier][d]);
 }
 
-void ft_figures_seen(struct ft_figures_work *w, uint64_t came, uint64_t taken)
+static double share_since(struct seen *before, const struct seen *now)
 {
-    w->seen = taken < came ? (double)taken / (double)came : 1;
+    uint64_t came = now->came - before->came, taken = now->taken - before->taken;
+
+    *before = *now;
+    return taken < came ? (double)taken / (double)came : 1;
+}
+
+void ft_figures_seen(struct ft_figures_work *w, const struct ft_join_stats *stats,
+                     const struct ft_losses *losses)
+{
+    struct seen observations = {0, stats->observations[FT_JOIN_OK]}, samples = {0, 0};
+
+    for (int i = 0; i < FT_JOIN_RESULTS; i++)
+        observations.came += stats->observations[i];
+    if (losses)
+        ft_losses_thinned(losses, &samples.came, &samples.taken);
+    w->seen = share_since(&w->observations, &observations) * share_since(&w->samples, &samples);
 }
 
 void ft_figures_missing(struct ft_figures_work *w, const uint32_t *partitions, size_t count)

@@ -10,6 +10,7 @@
 #include "daemon/window/loads.h"
 
 struct ft_figures_work;
+struct ft_losses;
 
 struct ft_figures_work *ft_figures_work_new(void);
 void ft_figures_work_free(struct ft_figures_work *work);
@@ -17,9 +18,11 @@ void ft_figures_work_free(struct ft_figures_work *work);
 /* Begins a window. */
 void ft_figures_begin(struct ft_figures_work *work, bool partial);
 
-/* Of the observations that came since the close before, those that were taken in; for the records.
- */
-void ft_figures_seen(struct ft_figures_work *work, uint64_t came, uint64_t taken);
+/* After ft_figures_begin(), for the records: of the observations that came since the call before,
+ * those that were taken in; and of the samples that pollers accounted for since then, those that
+ * they did not thin out. losses NULL: nobody thinned any. */
+void ft_figures_seen(struct ft_figures_work *work, const struct ft_join_stats *stats,
+                     const struct ft_losses *losses);
 
 /* Partitions of flows that are missing in the window, for the records; borrowed until its end. */
 void ft_figures_missing(struct ft_figures_work *work, const uint32_t *partitions, size_t count);

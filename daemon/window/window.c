@@ -50,7 +50,7 @@ struct ft_window {
     struct ft_span span, last;
     uint32_t missing[FT_PARTITIONS_MAX]; /* partitions of flows; of the aggregator */
     size_t missing_count;
-    uint64_t came, taken; /* observations, until the close before */
+    const struct ft_losses *losses; /* NULL: no program accounts */
     struct ft_window_stats stats;
 };
 
@@ -137,23 +137,15 @@ static struct ft_span span_of(const struct ft_window *w, uint32_t number)
     return (struct ft_span){number * length_ms, (number + 1) * length_ms};
 }
 
+void ft_window_account(struct ft_window *w, const struct ft_losses *losses)
+{
+    w->losses = losses;
+}
+
 void ft_window_complete_from(struct ft_window *w, int64_t ms, bool anew)
 {
     if (anew || ms > w->complete_from_ms)
         w->complete_from_ms = ms;
-}
-
-/* How many of the observations since the close before were taken in. */
-static void count_seen(struct ft_window *w)
-{
-    const struct ft_join_stats *stats = ft_join_stats(w->join);
-    uint64_t came = 0, taken = stats->observations[FT_JOIN_OK];
-
-    for (int i = 0; i < FT_JOIN_RESULTS; i++)
-        came += stats->observations[i];
-    ft_figures_seen(w->figures, came - w->came, taken - w->taken);
-    w->came = came;
-    w->taken = taken;
 }
 
 void ft_window_begin(struct ft_window *w, int64_t now_ms)
@@ -167,7 +159,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
     w->partial = w->span.start_ms < w->complete_from_ms || ft_partial_behind(w->config.origin);
     ft_figures_begin(w->figures, w->partial);
-    count_seen(w);
+    ft_figures_seen(w->figures, ft_join_stats(w->join), w->losses);
     if (w->pairs)
         ft_pair_links_begin(w->pairs);
     if (w->spread)

@@ -41,6 +41,7 @@ struct ft_window_stats {
     uint32_t number; /* of the last closed */
 };
 
+struct ft_losses;
 struct ft_window;
 
 /* All are borrowed. NULL without memory. */
@@ -66,6 +67,9 @@ void ft_window_spread(struct ft_window *window, struct ft_spread *spread);
 
 /* The links under the pairs of ranks, found anew with each window. */
 void ft_window_pair(struct ft_window *window, struct ft_pair_links *pairs);
+
+/* Whose accounts say what never came, for the share that was seen; borrowed. */
+void ft_window_account(struct ft_window *window, const struct ft_losses *losses);
 
 /* After the join took another topology, between two closes. -ENOMEM. */
 int ft_window_resize(struct ft_window *window);

@@ -228,7 +228,7 @@ static struct volume best_source(const struct ft_sighting *list, uint16_t count,
         for (uint16_t m = k; m < count; m++)
             if (are_alike(&list[m], &list[k], in | ALIKE_SOURCE)) {
                 own.samples += list[m].samples[slot];
-                own.bytes += list[m].bytes[slot];
+                own.bytes += ft_sighting_bytes(&list[m], slot);
             }
         if (own.samples > best.samples)
             best = own;

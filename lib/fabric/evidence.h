@@ -47,16 +47,21 @@
 #define FT_PRESENT   0
 #define FT_PAST_NONE UINT8_MAX /* of a path that was never known */
 
+/* Each flow has some of these: 48 bytes. Unix milliseconds of the years up to 6429. */
+#define FT_SIGHTING_MS_BITS   48
+#define FT_SIGHTING_BYTES_MAX ((UINT64_C(1) << 48) - 1)
+
 struct ft_sighting {
     uint32_t switch_id;
     uint32_t in; /* ports or aggregates; FT_NONE: the sample did not name one that we know */
     uint32_t out;
     uint32_t source; /* who took the samples: two sources may have sampled the same packets */
-    int64_t last_ms;
-    uint32_t lasted_ms;  /* of the stretch that ends with last_ms */
-    uint8_t past;        /* FT_PRESENT; else it counts for the volume alone */
-    uint32_t samples[2]; /* by parity of the window's number */
-    uint64_t bytes[2];   /* sum of sampling rate x frame length */
+    int64_t last_ms : FT_SIGHTING_MS_BITS;
+    uint64_t past : 8;       /* FT_PRESENT; else it counts for the volume alone */
+    uint32_t lasted_ms;      /* of the stretch that ends with last_ms */
+    uint32_t samples[2];     /* by parity of the window's number */
+    uint32_t bytes_low[2];   /* of their bytes, ft_sighting_bytes() */
+    uint16_t bytes_above[2]; /* the bits above those */
 };
 
 static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)
@@ -64,15 +69,39 @@ static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)
     return s->last_ms - s->lasted_ms;
 }
 
+/* Sum of sampling rate x frame length in a window (slot: its parity), at most
+ * FT_SIGHTING_BYTES_MAX: 225 Tbit/s for ten seconds. */
+static inline uint64_t ft_sighting_bytes(const struct ft_sighting *s, unsigned slot)
+{
+    return (uint64_t)s->bytes_above[slot] << 32 | s->bytes_low[slot];
+}
+
+static inline void ft_sighting_set_bytes(struct ft_sighting *s, unsigned slot, uint64_t bytes)
+{
+    if (bytes > FT_SIGHTING_BYTES_MAX)
+        bytes = FT_SIGHTING_BYTES_MAX;
+    s->bytes_low[slot] = (uint32_t)bytes;
+    s->bytes_above[slot] = (uint16_t)(bytes >> 32);
+}
+
+static inline void ft_sighting_add_bytes(struct ft_sighting *s, unsigned slot, uint64_t bytes)
+{
+    uint64_t room = FT_SIGHTING_BYTES_MAX - ft_sighting_bytes(s, slot);
+
+    ft_sighting_set_bytes(s, slot, ft_sighting_bytes(s, slot) + (bytes < room ? bytes : room));
+}
+
 /* returns, stays: how often samples came back to a hop that they had left for another, and in how
  * many seconds they did not; recently. */
 struct ft_evidence {
-    struct ft_sighting *list; /* own, or heap */
+    union {
+        struct ft_sighting own[FT_SIGHTINGS_OWN];
+        struct ft_sighting *list; /* heap, where size is not 0 */
+    };
     uint16_t count;
     uint16_t size; /* 0: own */
     uint8_t returns;
     uint8_t stays;
-    struct ft_sighting own[FT_SIGHTINGS_OWN];
 };
 
 /* Samples of a flow at a switch, as folded. */

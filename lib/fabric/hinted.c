@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* So many paths are kept and compared; where there are more, each end is looked for anew. */
+#define COMPARED_MAX 64
+
 /* One end that paths may differ in. */
 enum end {
     END_NONE,
@@ -17,6 +20,10 @@ struct trial {
     const struct ft_hinted_from *from;
     const struct ft_hint *hints;
     size_t count;
+    uint32_t via[FT_PATH_HOPS_MAX];
+    /* All that are left, where they are not too many. */
+    const struct ft_path *paths;
+    uint64_t path_count;
     /* Only paths that have another end than this one here. */
     enum end end;
     uint32_t stage;
@@ -67,24 +74,63 @@ static bool accept(void *arg, uint32_t stage, const struct ft_hop *hop)
     return trial->end == END_NONE || stage != trial->stage || differs(trial, switch_id, hop);
 }
 
-static bool find(struct trial *trial, struct ft_path *path)
+static uint64_t find(struct trial *trial, struct ft_path *paths, size_t max, uint64_t limit)
 {
-    return ft_paths_walk(trial->from->t, trial->from->src_nic, trial->from->dst_nic, accept, trial,
-                         path, 1, 1) > 0;
+    return ft_paths_walk_via(trial->from->t, trial->from->src_nic, trial->from->dst_nic, trial->via,
+                             accept, trial, paths, max, limit);
+}
+
+static uint32_t switch_behind(const struct ft_topology *t, uint32_t end)
+{
+    uint32_t peer = end != FT_NONE && ft_is_port(end) ? ft_topology_port(t, end)->peer : FT_NONE;
+
+    return peer == FT_NONE ? FT_NONE : ft_topology_port(t, peer)->switch_id;
+}
+
+/* The switches of all paths that what is certain allows, so that others are not walked. Only where
+ * all paths are of one length: accept() sees no more stages than a path has. */
+static void find_via(struct trial *trial)
+{
+    const struct ft_hinted_from *from = trial->from;
+    uint32_t length = ft_paths_length(from->t, from->src_nic, from->dst_nic);
+
+    for (uint32_t h = 0; h < FT_PATH_HOPS_MAX; h++)
+        trial->via[h] = FT_NONE;
+    if (ft_topology_nic(from->t, from->src_nic)->attach_count > 1)
+        return;
+    for (uint32_t h = 0; h < from->certain->hop_count && h < length; h++) {
+        uint32_t before = switch_behind(from->t, from->certain->hops[h].in);
+        uint32_t next = switch_behind(from->t, from->certain->hops[h].out);
+
+        if (from->switches && from->switches[h] != FT_NONE)
+            trial->via[h] = from->switches[h];
+        if (h > 0 && before != FT_NONE)
+            trial->via[h - 1] = before;
+        if (h + 1 < length && next != FT_NONE)
+            trial->via[h + 1] = next;
+    }
+}
+
+static bool has_other(const struct trial *trial, const struct ft_hop *hop)
+{
+    return differs(trial, ft_topology_port(trial->from->t, hop->out)->switch_id, hop);
 }
 
 /* Whether all paths have this end here. One of another length has another one. */
 static bool is_common(struct trial *trial, enum end end, uint32_t stage, uint32_t value)
 {
-    struct ft_path other;
-    bool found;
+    bool other = false;
 
     trial->end = end;
     trial->stage = stage;
     trial->other_than = value;
-    found = find(trial, &other);
+    if (!trial->paths)
+        other = find(trial, NULL, 0, 1) > 0;
+    for (uint64_t i = 0; !other && trial->paths && i < trial->path_count; i++)
+        other =
+            trial->paths[i].hop_count <= stage || has_other(trial, &trial->paths[i].hops[stage]);
     trial->end = END_NONE;
-    return !found;
+    return !other;
 }
 
 /* The port, the aggregate that it is in, or FT_NONE. */
@@ -119,17 +165,21 @@ bool ft_hinted_path(const struct ft_hinted_from *from, const struct ft_hint *hin
 {
     struct trial trial = {.from = from, .hints = hints, .count = count};
     uint8_t weakest = FT_BY_SAMPLES;
-    struct ft_path path;
+    struct ft_path paths[COMPARED_MAX];
+    const struct ft_path *path = &paths[0];
 
     memset(out, 0, sizeof(*out));
     out->ask = FT_NONE;
-    if (!find(&trial, &path))
+    find_via(&trial);
+    trial.path_count = find(&trial, paths, COMPARED_MAX, COMPARED_MAX + 1);
+    if (trial.path_count == 0)
         return false;
-    out->path.hop_count = path.hop_count;
-    for (uint32_t h = 0; h < path.hop_count; h++)
-        fill_hop(&trial, &path, h, out);
+    trial.paths = trial.path_count <= COMPARED_MAX ? paths : NULL;
+    out->path.hop_count = path->hop_count;
+    for (uint32_t h = 0; h < path->hop_count; h++)
+        fill_hop(&trial, path, h, out);
     /* What follows from a hint is known by the hint. */
-    for (uint32_t h = 0; h < path.hop_count; h++) {
+    for (uint32_t h = 0; h < path->hop_count; h++) {
         const struct ft_hint *hint =
             out->switches[h] == FT_NONE ? NULL : hint_of(&trial, out->switches[h]);
 
@@ -140,7 +190,7 @@ bool ft_hinted_path(const struct ft_hinted_from *from, const struct ft_hint *hin
         if (hint->by == FT_BY_PREDICTION && (out->accuracy == 0 || hint->accuracy < out->accuracy))
             out->accuracy = hint->accuracy;
     }
-    for (uint32_t h = 0; h < path.hop_count; h++) {
+    for (uint32_t h = 0; h < path->hop_count; h++) {
         const struct ft_hint *hint =
             out->switches[h] == FT_NONE ? NULL : hint_of(&trial, out->switches[h]);
 

@@ -6,9 +6,13 @@ program, what is lost where, and how many paths are right.
 The datagrams are those of the 544 switches of a 512-leaf, 32-spine fabric (fabric_flood), whose paths
 are known. Each row is one run: CPU in microseconds a sample of pollers and daemon, bytes between
 them for an observation, drops by stage, how late the last window was closed, peak memory, and the
-share of the flows whose last path record is resolved and right. Then the same datagrams through
-sfacctd and goflow2, where they are installed (SFACCTD and GOFLOW2 name others), with a file as their
-output and without any path.
+share of the flows whose last path record is resolved and right; where the daemon cannot keep up,
+over how long was folded at most, and the lowest seen_share of a window. It fails when a stage of any
+loss record does not add up, a path is wrong, or windows claim to have seen all of what was thinned.
+
+--peers: then the same datagrams through sfacctd and goflow2, where they are installed (SFACCTD and
+GOFLOW2 name others; `make tests/bench/goflow2` fetches that one), with a file as their output and
+without any path.
 
 usage: e2e.py [--runs FLOWSxRATE,..] [--seconds S] [--pollers N] [--peers] [--bin FOLDER]
 Runs in the build folder; --bin names another one, whose programs are measured."""
@@ -150,9 +154,15 @@ def flood(ports, flows, rate):
     return int(samples), float(seconds)
 
 
+def adds_up(stage):
+    lost = sum(d["count"] for d in stage.get("drops", []))
+    return stage["received"] == stage["processed"] + stage["pending"] + lost
+
+
 def read_sink(file):
-    """({(src, sport, dst, dport): its last path record}, {program: its last loss record})."""
-    paths, losses = {}, {}
+    """({(src, sport, dst, dport): its last path record}, {program: its last loss record}, stages of any
+    loss record that do not add up, lowest share of the samples that a window saw, longest fold)."""
+    paths, losses, odd, seen, fold = {}, {}, [], 1.0, 0
     with open(file, encoding="utf-8") as lines:
         for line in lines:
             if line.startswith('{"schema":"fabrictrace.path.v1"'):
@@ -162,7 +172,11 @@ def read_sink(file):
             elif line.startswith('{"schema":"fabrictrace.loss.v1"'):
                 record = json.loads(line)
                 losses[record["program"], record["source"]] = record
-    return paths, losses
+                odd += [f"{record['program']} {s}" for s in record.get("stages", []) if not adds_up(s)]
+                fold = max(fold, record.get("fold_ms", 0))
+            elif line.startswith('{"schema":"fabrictrace.imbalance.v1"') and '"seen_share"' in line:
+                seen = min(seen, json.loads(line)["seen_share"])
+    return paths, losses, odd, seen, fold
 
 
 def judge(paths, flows):
@@ -181,17 +195,14 @@ def judge(paths, flows):
 
 
 def drops_of(losses):
-    """What is lost where, and whether every stage adds up."""
-    found, whole = {}, True
+    """{program, stage and reason: what was lost there}"""
+    found = {}
     for (program, _), record in losses.items():
         for stage in record.get("stages", []):
-            lost = sum(d["count"] for d in stage.get("drops", []))
-            whole &= stage["received"] == stage["processed"] + stage["pending"] + lost
             for d in stage.get("drops", []):
-                if d["count"]:
-                    key = f"{program.replace('fabrictrace-', '')} {stage['name']} {d['reason']}"
-                    found[key] = found.get(key, 0) + d["count"]
-    return found, whole
+                key = f"{program.replace('fabrictrace-', '')} {stage['name']} {d['reason']}"
+                found[key] = found.get(key, 0) + d["count"]
+    return found
 
 
 def wait_quiet(http, pollers, udp):
@@ -239,9 +250,9 @@ def run(folder, topology, flows, rate):
             if p.process.returncode is None:
                 p.process.kill()
         raise
-    paths, losses = read_sink(sink)
+    paths, losses, odd, seen, fold = read_sink(sink)
     right, wrong = judge(paths, flows)
-    drops, whole = drops_of(losses)
+    drops = drops_of(losses)
     lag = next((v for k, v in page.items() if k.endswith("window_close_lag_seconds")), float("nan"))
     observations = sum(s["processed"] for r in losses.values() for s in r.get("stages", [])
                        if s["name"] == "transport" and s["unit"] == "records" and "switchpoll" in r["program"])
@@ -249,12 +260,18 @@ def run(folder, topology, flows, rate):
           f"{daemon_cpu / samples * 1e6:>7.2f} {(poller_cpu + daemon_cpu) / samples * 1e6:>7.2f} "
           f"{wire / max(observations, 1):>7.1f} {lag:>6.1f} {sum(p.peak_kib for p in pollers) / 1024:>7.0f} "
           f"{daemon.peak_kib / 1024:>7.0f} {100 * right / flows:>7.2f} {wrong:>5}  "
-          f"{'' if whole else 'A STAGE DOES NOT ADD UP; '}"
-          f"{', '.join(f'{k} {v:,}' for k, v in sorted(drops.items())) or 'nothing lost'}", flush=True)
+          f"{', '.join(f'{k} {v:,}' for k, v in sorted(drops.items())) or 'nothing lost'}"
+          f"{f'; folds to {fold / 1000:g} s' if fold > 1000 else ''}"
+          f"{f'; seen {100 * seen:.1f} %' if seen < 1 else ''}", flush=True)
+    if odd or wrong:
+        raise SystemExit(f"e2e.py: {wrong} paths are wrong; stages that do not add up: {odd or 'none'}")
+    if "switchpoll samples thinned" in drops and seen == 1:
+        raise SystemExit("e2e.py: samples were thinned out, and each window claims that it saw all")
 
 
 def found(variable, name):
-    return os.environ.get(variable) or shutil.which(name) or shutil.which(f"/usr/sbin/{name}")
+    return (os.environ.get(variable) or shutil.which(name) or shutil.which(f"/usr/sbin/{name}")
+            or shutil.which(f"tests/bench/{name}"))
 
 
 def sfacctd(folder, port):
@@ -285,6 +302,11 @@ def group_cpu(pgid):
     return used / os.sysconf("SC_CLK_TCK")
 
 
+def line_count(file):
+    with open(file, "rb") as f:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: f.read(1 << 20), b""))
+
+
 def peer(folder, name, variable, command, flows, rate):
     if not found(variable, name):
         print(f"{name}: not installed, not measured ({variable} names the program)")
@@ -298,6 +320,7 @@ def peer(folder, name, variable, command, flows, rate):
         dropped = int(bound(port)[-1])
         time.sleep(15)
         used = group_cpu(program.process.pid)
+        written = sum(line_count(f) for f in folder.glob(f"{name}.json*"))
     finally:
         program.process.send_signal(signal.SIGINT)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -309,7 +332,8 @@ def peer(folder, name, variable, command, flows, rate):
             pass
         program.process.wait()
     print(f"{name}: {flows:,} flows, {samples / seconds:,.0f} samples/s: {used / samples * 1e6:.2f} us of CPU a "
-          f"sample sent; {dropped:,} datagrams dropped at its socket; no paths", flush=True)
+          f"sample sent; {dropped:,} datagrams dropped at its socket; {written:,} records written; no "
+          "paths", flush=True)
 
 
 def main():
@@ -322,6 +346,8 @@ def main():
         for flows, rate in runs:
             run(folder, folder / "topology.yaml", flows, rate)
         if ARGS.peers:
+            if not found("GOFLOW2", "goflow2"):
+                subprocess.run(["make", "-s", "tests/bench/goflow2"], check=False)
             peer(folder, "sfacctd", "SFACCTD", sfacctd, *runs[0])
             peer(folder, "goflow2", "GOFLOW2", goflow2, *runs[0])
 

@@ -48,10 +48,17 @@ E2E_OPTIONS =
 bench-e2e: tests/bench/fabric_flood switchpoll/fabrictrace-switchpoll daemon/fabrictraced
 	$(srcdir)/tests/bench/e2e.py $(E2E_OPTIONS)
 
+# A collector to compare with, from Go's module proxy; absent ones are skipped by name.
+GOFLOW2_VERSION = v2.2.6
+CLEANFILES += tests/bench/goflow2
+tests/bench/goflow2:
+	GOBIN=$(abs_builddir)/tests/bench go install \
+		github.com/netsampler/goflow2/v2/cmd/goflow2@$(GOFLOW2_VERSION)
+
 tests_bench_count_SOURCES = tests/bench/count.c
 
 # The poller against other collectors, for some minutes; root, for the receive buffer.
-EXTRA_DIST += tests/bench/sflow.py tests/bench/workers.py tests/bench/README.md
+EXTRA_DIST += tests/bench/receiving.py tests/bench/sflow.py tests/bench/workers.py tests/bench/README.md
 .PHONY: bench-sflow
 bench-sflow: tests/bench/count tests/bench/flood switchpoll/fabrictrace-switchpoll
 	$(srcdir)/tests/bench/sflow.py

@@ -91,7 +91,7 @@ START_TEST(volume_is_of_the_best_sampled_point)
                         &(struct ft_seen){0, hop(t, 0, 1).in, hop(t, 0, 1).out, 2, 0, 0, false},
                         INT64_MIN, &before_ms);
     s->samples[0] = 38;
-    s->bytes[0] = 38000;
+    ft_sighting_set_bytes(s, 0, 38000);
     ft_evidence_volume(&ev, 0, &samples, &bytes);
     ck_assert_uint_eq(samples, 70);
     ck_assert_uint_eq(bytes, 70000);
@@ -110,7 +110,7 @@ static void seen_by(struct ft_evidence *ev, uint32_t source, uint32_t in, uint32
                                             INT64_MIN, &before_ms);
 
     s->samples[0] = samples;
-    s->bytes[0] = samples * 1000;
+    ft_sighting_set_bytes(s, 0, samples * 1000);
 }
 
 /* Two sources at one switch, in and out; which packets they share decides what adds up. */
@@ -192,7 +192,30 @@ START_TEST(too_many_labels_are_refused)
 }
 END_TEST
 
+/* Each window's sum has its own bits, and stays at the most that fits. */
+START_TEST(volumes_of_two_windows_do_not_touch)
+{
+    struct ft_sighting s = {.last_ms = INT64_C(1) << 42, .past = FT_PAST_NONE, .samples = {1, 2}};
+
+    ck_assert_uint_eq(sizeof(s), 48);
+    ft_sighting_add_bytes(&s, 0, UINT64_C(0x123456789abc));
+    ft_sighting_add_bytes(&s, 1, UINT64_C(0xffffffff));
+    ft_sighting_add_bytes(&s, 1, 1);
+    ck_assert_uint_eq(ft_sighting_bytes(&s, 0), UINT64_C(0x123456789abc));
+    ck_assert_uint_eq(ft_sighting_bytes(&s, 1), UINT64_C(0x100000000));
+    ft_sighting_add_bytes(&s, 1, UINT64_MAX);
+    ft_sighting_add_bytes(&s, 1, 1);
+    ck_assert_uint_eq(ft_sighting_bytes(&s, 1), FT_SIGHTING_BYTES_MAX);
+    ft_sighting_set_bytes(&s, 1, 0);
+    ck_assert_uint_eq(ft_sighting_bytes(&s, 1), 0);
+    ck_assert_uint_eq(ft_sighting_bytes(&s, 0), UINT64_C(0x123456789abc));
+    ck_assert_int_eq(s.last_ms, INT64_C(1) << 42);
+    ck_assert_uint_eq(s.past, FT_PAST_NONE);
+}
+END_TEST
+
 FT_UNIT_MAIN("evidence, shares", spraying_is_multipath_with_shares,
              spraying_is_seen_where_spines_alone_sample, forgets_what_is_old,
              volume_is_of_the_best_sampled_point, no_packet_counts_twice,
-             shares_count_no_packet_twice, too_many_labels_are_refused)
+             shares_count_no_packet_twice, too_many_labels_are_refused,
+             volumes_of_two_windows_do_not_touch)

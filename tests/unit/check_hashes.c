@@ -310,7 +310,7 @@ static void begin(const struct plan *plan, uint32_t count)
     join = ft_join_new(&config, t, &(struct ft_join_hooks){.arg = NULL});
     hashes = ft_hashes_new(1000, 1);
     ck_assert(join && hashes);
-    ft_join_set_predictor(join, &(struct ft_join_predictor){predict, hashes});
+    ft_join_set_predictor(join, &(struct ft_join_predictor){.predict = predict, .arg = hashes});
     ft_join_open(join, WINDOW);
     for (uint32_t n = 0; n < count; n++) {
         struct ft_tuple tuple = tuple_of(n);

@@ -118,6 +118,53 @@ START_TEST(wide_fabrics_are_compared_completely)
 }
 END_TEST
 
+static struct ft_hinted way_in(uint32_t spines, const char *sampled_in, const char *hinted_out)
+{
+    struct ft_path certain = {.hop_count = 3};
+    struct ft_hinted way;
+    struct ft_hinted_from from;
+    struct ft_hint list[1];
+
+    t = leafspine(2, spines, 2);
+    for (int h = 0; h < 3; h++)
+        certain.hops[h] = (struct ft_hop){FT_NONE, FT_NONE};
+    if (sampled_in)
+        certain.hops[2].in = port("leaf1", sampled_in);
+    from = from_of(&certain);
+    from.dst_nic = 2;
+    if (hinted_out)
+        list[0] = hint("leaf0", hinted_out, FT_BY_ORACLE);
+    ck_assert(ft_hinted_path(&from, list, hinted_out ? 1 : 0, &way));
+    return way;
+}
+
+/* Few paths are listed and compared, of many each end is looked for: both find the same. */
+START_TEST(few_paths_and_many_are_decided_alike)
+{
+    static const struct {
+        const char *sampled_in, *hinted_out;
+        uint32_t asked, known; /* stage; ends that all paths share */
+    } cases[] = {{NULL, NULL, 0, 2}, {"up3", NULL, FT_NONE, 6}, {NULL, "up5", FT_NONE, 6}};
+
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+        for (uint32_t spines = 64; spines <= 65; spines++) {
+            struct ft_hinted way = way_in(spines, cases[c].sampled_in, cases[c].hinted_out);
+            uint32_t known = 0;
+
+            for (int h = 0; h < 3; h++)
+                known += (way.path.hops[h].in != FT_NONE) + (way.path.hops[h].out != FT_NONE);
+            ck_assert_uint_eq(way.path.hop_count, 3);
+            ck_assert_uint_eq(way.ask, cases[c].asked);
+            ck_assert_uint_eq(known, cases[c].known);
+            ck_assert_uint_eq(way.path.hops[2].in, cases[c].sampled_in   ? port("leaf1", "up3")
+                                                   : cases[c].hinted_out ? port("leaf1", "up5")
+                                                                         : FT_NONE);
+            ck_assert_int_eq(way.hinted, cases[c].hinted_out != NULL);
+            ft_topology_free(t);
+        }
+}
+END_TEST
+
 FT_UNIT_MAIN("hinted", without_hints_the_first_choice_is_asked_for,
              a_hint_decides_what_follows_from_it, samples_go_first,
-             wide_fabrics_are_compared_completely)
+             wide_fabrics_are_compared_completely, few_paths_and_many_are_decided_alike)

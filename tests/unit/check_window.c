@@ -435,12 +435,79 @@ START_TEST(accounts_of_who_is_gone_make_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("window", a_window_that_was_not_seen_completely_is_marked,
-             figures_say_how_much_was_taken_in, luck_among_many_groups_is_even,
-             accounts_of_who_is_gone_make_room, time_that_jumps_ahead_leaves_no_trail,
-             a_pause_is_published, a_clock_that_is_set_back_learns_anew,
-             figures_of_groups_and_their_union, idle_groups_have_no_figures,
-             mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
-             a_member_that_no_flow_takes_is_named, one_elephant_each_is_no_collision,
+/* The account of a poller: so many samples until now, of which it thinned out so many. */
+static void account(const char *source, uint64_t received, uint64_t thinned, int64_t ms)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
+    Fabrictrace__Stage stage = FABRICTRACE__STAGE__INIT, *stages[] = {&stage};
+    Fabrictrace__Drop drop = FABRICTRACE__DROP__INIT, *drops[] = {&drop};
+
+    drop.reason = (char *)(uintptr_t) "thinned";
+    drop.has_count = stage.has_received = loss.has_time_ms = true;
+    drop.count = thinned;
+    stage.name = stage.unit = (char *)(uintptr_t) "samples";
+    stage.received = received;
+    stage.n_drops = thinned > 0;
+    stage.drops = drops;
+    loss.program = (char *)(uintptr_t) "fabrictrace-switchpoll";
+    loss.source = (char *)(uintptr_t)source;
+    loss.time_ms = (uint64_t)ms;
+    loss.n_stages = 1;
+    loss.stages = stages;
+    record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
+    record.loss = &loss;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+static double seen_share(int64_t window_ms)
+{
+    const char *line;
+
+    ft_writer_reset(&out);
+    observe(1, 0, 1, 8000000, 100, window_ms + 10, 0);
+    close_window(window_ms);
+    line = line_with("\"scope\":\"fabric\"", "seen_share");
+    return line ? number(line, "seen_share") : 1;
+}
+
+/* One of two pollers thins out, begins anew, and does so no more. */
+START_TEST(what_was_thinned_was_not_seen)
+{
+    int64_t ms = START_MS;
+
+    open_pipeline(2, 4, 1);
+    account("a", 1000000, 900000, ms); /* of before our time */
+    account("b", 5000, 0, ms);
+    ck_assert_double_eq_tol(seen_share(ms), 1, 1e-9);
+    ms += WINDOW_MS;
+    account("a", 1001000, 900600, ms);
+    account("b", 6000, 0, ms);
+    ck_assert_double_eq_tol(seen_share(ms), 0.7, 1e-9);
+    /* Half of the rest comes too late. */
+    account("a", 1002000, 901200, ms + 1);
+    account("b", 7000, 0, ms + 1);
+    observe(2, 0, 1, 8000000, 100, ms + 20, 0);
+    ms += WINDOW_MS;
+    ck_assert_double_eq_tol(seen_share(ms), 0.35, 1e-9);
+    ms += WINDOW_MS;
+    account("a", 500, 100, ms);
+    account("b", 7500, 0, ms);
+    ck_assert_double_eq_tol(seen_share(ms), 0.9, 1e-9);
+    ms += WINDOW_MS;
+    account("a", 1500, 100, ms);
+    ck_assert_double_eq_tol(seen_share(ms), 1, 1e-9);
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window", what_was_thinned_was_not_seen,
+             a_window_that_was_not_seen_completely_is_marked, figures_say_how_much_was_taken_in,
+             luck_among_many_groups_is_even, accounts_of_who_is_gone_make_room,
+             time_that_jumps_ahead_leaves_no_trail, a_pause_is_published,
+             a_clock_that_is_set_back_learns_anew, figures_of_groups_and_their_union,
+             idle_groups_have_no_figures, mice_and_the_discarded_do_not_count,
+             collisions_stand_and_clear, a_member_that_no_flow_takes_is_named,
+             one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed, elephants_protect_the_mice,
              every_record_is_accounted_for)

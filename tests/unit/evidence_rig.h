@@ -83,7 +83,7 @@ static inline void sample(struct ft_evidence *ev, const struct ft_topology *t, s
     }
     now_ms = ms;
     s->samples[0] += samples;
-    s->bytes[0] += 1000 * (uint64_t)samples;
+    ft_sighting_add_bytes(s, 0, 1000 * (uint64_t)samples);
 }
 
 static inline struct ft_judgement judge(struct ft_evidence *ev, const struct ft_topology *t)
