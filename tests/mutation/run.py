@@ -3,7 +3,7 @@
 """Mutants of lib/fabric that no test kills: changes one operator or constant at a time and runs the unit
 tests of it. A mutant that lives is a missing test, or is none: those of `equivalent`, with a reason.
 
-usage: run.py --build DIR [--each N] [--seed S] [--list] [FILE...]
+usage: run.py --build DIR [--each N] [--seed S] [--far] [--list] [FILE...] [--tests TEST...]
 
 The build folder is one of its own, configured with CFLAGS='-O1 -fPIC' (./check mutation makes it):
 the tests are linked against a shared object, so that a mutant costs one compilation. N mutants of each
@@ -40,11 +40,10 @@ HOOK __cyg_profile_func_exit(void *function, void *caller);
 HOOK __cyg_profile_func_enter(void *function, void *caller)
 {
     static int reached;
-    const char *log = getenv("FT_REACHED");
 
     (void)function, (void)caller;
-    if (!reached && log) {
-        int file = open(log, O_WRONLY | O_APPEND);
+    if (!reached && getenv("FT_REACHED")) {
+        int file = open(getenv("FT_REACHED"), O_WRONLY | O_APPEND);
 
         reached = 1;
         if (file >= 0 && write(file, "STEM ", sizeof("STEM ") - 1) < 0)
@@ -97,7 +96,7 @@ def commands_for(build, targets):
 class Bench:
     """The library as a shared object, and the tests linked against it."""
 
-    def __init__(self, build, workers):
+    def __init__(self, build, workers, tests):
         self.build = build
         self.folder = build / "mutation"
         make(build, "-j2", LIBRARY, BASE)
@@ -109,6 +108,7 @@ class Bench:
         self.share(self.workers[0], None, None)
         self.near, self.far = self.names_of_tests()
         self.took = {}  # [s] by test, unchanged
+        self.near = [name for name in self.near if not tests or name in tests]
         self.link(self.near)
         self.reached = self.reach()
 
@@ -308,6 +308,7 @@ def main():
     parser.add_argument("--each", type=int, default=40, help="mutants of each file; 0: all")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--tests", nargs="+", default=[], help="these alone: check_judge ...")
     parser.add_argument("--far", action="store_true", help="tests of the programs, too")
     parser.add_argument("--list", action="store_true", help="how many there are")
     parser.add_argument("files", nargs="*")
@@ -318,7 +319,7 @@ def main():
             print(f"{path.name:22} {len(mutants(path.read_text()))}")
         return 0
     print(f"seed {options.seed}", flush=True)
-    bench = Bench(options.build.resolve(), options.jobs)
+    bench = Bench(options.build.resolve(), options.jobs, options.tests)
     if options.far:
         bench.link(bench.far)
         bench.measure(bench.far)
