@@ -245,6 +245,48 @@ START_TEST(keys)
 }
 END_TEST
 
+/* What Kafka partitions by: of each kind, with what it needs and without. */
+START_TEST(keys_of_every_kind)
+{
+    static const char *const rows[][3] = {
+        {"switch_report", "\"agent\":\"10.0.0.9\"", "10.0.0.9"},
+        {"processor", "\"agent\":\"fd00::9\"", "fd00::9"},
+        {"observations", "\"addresses\":[\"10.0.1.1\",\"10.0.0.7\"],\"sources\":[{\"agent\":1}]",
+         "10.0.0.7"},
+        {"communicator", "\"comm_id\":\"0xab\",\"host\":\"gpu01\"", "0xab/gpu01"},
+        {"collective", "\"comm_id\":\"0xab\",\"host\":\"gpu01\"", "0xab/gpu01"},
+        {"progress", "\"comm_id\":\"0xab\",\"host\":\"gpu01\"", "0xab/gpu01"},
+        {"host", "\"source\":\"gpu01\"", "gpu01"},
+        {"host_status", "\"source\":\"gpu01\"", "gpu01"},
+        {"queue_pairs", "\"host\":\"gpu01\"", "gpu01"},
+        {"plan", "\"job\":\"train\"", "train"},
+        {"plan_port", "\"job\":\"train\",\"host\":\"gpu01\"", "train/gpu01"},
+        {"hash", "\"switch\":\"leaf1\",\"group\":\"up\"", "leaf1/up"},
+        {"spread", "\"switch\":\"leaf1\",\"group\":\"up\"", "leaf1/up"},
+        {"rhythm", "\"job\":\"train\"", "train"},
+        {"partial", "\"source\":\"daemon2\"", "daemon2"},
+        {"probe", FLOW, "10.0.1.1,10.0.3.1,49441,4791,17"},
+    };
+    char line[400];
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        snprintf(line, sizeof(line), "{\"schema\":\"fabrictrace.%s.v1\",%s}", rows[i][0],
+                 rows[i][1]);
+        key_is(line, rows[i][2]);
+        snprintf(line, sizeof(line), "{\"schema\":\"fabrictrace.%s.v1\"}", rows[i][0]);
+        key_is(line, "");
+    }
+    /* An index beyond the addresses is a peer's lie. */
+    key_is("{\"schema\":\"fabrictrace.observations.v1\",\"addresses\":[\"10.0.1.1\"],"
+           "\"sources\":[{\"agent\":1}]}",
+           "");
+    /* Of a diagnosis without a daemon the job is not known. */
+    key_is("{\"schema\":\"fabrictrace.diagnosis.v1\"}", "/");
+    key_is("{\"schema\":\"fabrictrace.diagnosis.v1\",\"job\":\"train\",\"communicator\":\"c1\"}",
+           "train/c1");
+}
+END_TEST
+
 START_TEST(long_keys_are_cut)
 {
     Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
@@ -412,5 +454,5 @@ START_TEST(flows_and_tuples)
 END_TEST
 
 FT_UNIT_MAIN("record", table_covers_the_contract, every_kind_there_and_back, refused_lines, keys,
-             long_keys_are_cut, batches, records_of_newer_peers, batch_that_expands,
-             flows_and_tuples)
+             keys_of_every_kind, long_keys_are_cut, batches, records_of_newer_peers,
+             batch_that_expands, flows_and_tuples)
