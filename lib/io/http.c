@@ -23,7 +23,7 @@
 #include "lib/io/http_impl.h"
 #include "lib/io/tls.h"
 
-#define TIMEOUT_S          15
+#define PATIENCE_S         15
 #define REQUEST_HEAD_BYTES (16 << 10)
 #define REQUEST_BODY_BYTES (64 << 10)
 #define CONNECTIONS_MAX    256
@@ -302,7 +302,7 @@ struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *erro
     }
     ft_http_limit(http, CONNECTIONS_MAX, FT_HTTP_BODY_BYTES_MAX);
     evhttp_set_bevcb(http->server, ft_http_room_stream, &http->room);
-    evhttp_set_timeout(http->server, TIMEOUT_S);
+    ft_http_patience(http, PATIENCE_S);
     evhttp_set_max_headers_size(http->server, REQUEST_HEAD_BYTES);
     evhttp_set_max_body_size(http->server, REQUEST_BODY_BYTES);
     /* All methods come through, so that each gets an answer in our words. */
@@ -348,6 +348,12 @@ void ft_http_free(struct ft_http *http)
 uint16_t ft_http_port(const struct ft_http *http)
 {
     return http->port;
+}
+
+void ft_http_patience(struct ft_http *http, int seconds)
+{
+    http->room.patience_s = seconds;
+    evhttp_set_timeout(http->server, seconds);
 }
 
 void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_max)

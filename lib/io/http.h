@@ -22,11 +22,24 @@
 struct ft_http;
 struct ft_http_request;
 
-/* Who has been connected, and what was refused: 503 for an answer that found no room, or
- * connections cut off: the one heard least recently where all slots are taken, and who takes too
- * long. */
+/* Why a client was cut off. */
+enum ft_http_cut {
+    FT_HTTP_CUT_FULL,   /* all slots were taken: whoever asks nothing goes first */
+    FT_HTTP_CUT_SILENT, /* no request came in time */
+    FT_HTTP_CUT_STILL,  /* nothing of its answer was taken for some time, */
+    FT_HTTP_CUT_SLOW,   /* or all of it not in time */
+    FT_HTTP_CUT_BEHIND, /* too much of a stream waited for it */
+    FT_HTTP_CUT_FAILED, /* its answer could not be made to its end */
+    FT_HTTP_CUTS
+};
+
+/* "full", "silent" ... */
+const char *ft_http_cut_text(enum ft_http_cut reason);
+
+/* Who has been connected, what was refused (503: an answer found no room), and who was cut off. */
 struct ft_http_stats {
-    uint64_t connections, accept_failures, cut_off, answers_refused;
+    uint64_t connections, accept_failures, answers_refused;
+    uint64_t cut_off[FT_HTTP_CUTS];
     uint32_t connected;
 };
 
@@ -80,7 +93,10 @@ bool ft_http_tag(const struct ft_http_request *request, const char *format, ...)
 
 /* An answer that is made while it is sent: more appends the next part, a few milliseconds' work,
  * and returns 1 while there is more, 0 after the last, -errno when it cannot continue: the client
- * is cut off, since half an answer would pass for a complete one. A part may be empty. */
+ * is cut off, since half an answer would pass for a complete one. A part may be empty, and has at
+ * most FT_HTTP_PART_BYTES_MAX: there is room for so many. */
+#define FT_HTTP_PART_BYTES_MAX ((size_t)2 << 20)
+
 struct ft_http_slices {
     int (*more)(void *arg, struct ft_writer *part);
     void (*free)(void *arg);

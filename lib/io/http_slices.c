@@ -25,35 +25,20 @@ struct ft_http_slicing {
     struct ft_http_slices slices;
     struct ft_gzip *gzip;  /* NULL: as it is */
     struct ft_watch *step; /* when it may continue */
-    bool ready;            /* waits for its next part, */
-    struct ft_mono asked;  /* since then */
+    bool ready;            /* waits for its next part */
     bool last;             /* all parts are made */
 };
 
 #define AGAIN_NS INT64_C(1000000)
 #define ROOM_NS  INT64_C(50000000)
-#define PART_MAX ((size_t)2 << 20) /* no step writes more */
 /* While others wait, as long as a step took is theirs before the next, so many times. */
 #define OTHERS 1
-
-/* What the next part needs. */
-static size_t part_room(const struct ft_http_room *room)
-{
-    size_t share = room->bytes_max / 8;
-
-    return share < PART_MAX ? share : PART_MAX;
-}
 
 int ft_http_answer_slices(const struct ft_http_request *request,
                           const struct ft_http_slices *slices)
 {
-    const struct ft_http_room *room = &request->http->room;
-
-    /* What large ones hold while they are made leaves room for the parts of all. */
-    size_t bytes = slices->bytes, least = part_room(room);
-
-    if ((bytes > least ? bytes + least : bytes) >
-        ft_http_room_left((struct ft_http_room *)(uintptr_t)room)) {
+    if (!ft_http_room_holds(&request->http->room, slices->bytes)) {
+        request->http->room.stats.answers_refused++;
         slices->free(slices->arg);
         return -ENOMEM;
     }
@@ -116,7 +101,6 @@ static void await_turn(struct ft_http_slicing *s)
     if (s->ready)
         return;
     s->ready = true;
-    s->asked = ft_mono_now();
     TAILQ_INSERT_TAIL(&http->turns, s, turn);
     if (!ft_watch_once_armed(http->turn))
         ft_watch_once_arm(http->turn, rested_ns < http->rest_ns ? http->rest_ns - rested_ns : 0);
@@ -170,8 +154,8 @@ static void step(struct ft_http_slicing *s)
         end(s);
         return;
     }
-    /* Others who do not take theirs are cut off in time, and so is this one if need be. */
-    if (left < part_room(&s->http->room)) {
+    /* Others who do not take theirs are cut off in time. */
+    if (left < ft_http_room_part(&s->http->room)) {
         ft_watch_once_arm(s->step, ROOM_NS);
         return;
     }
@@ -183,8 +167,7 @@ static void step(struct ft_http_slicing *s)
     rc = more < 0 ? more : send_part(s, &part, !more);
     ft_writer_free(&part);
     if (rc < 0) {
-        s->http->room.stats.answers_refused++;
-        ft_http_room_cut(&s->http->room, stream_of(s));
+        ft_http_room_cut(&s->http->room, stream_of(s), FT_HTTP_CUT_FAILED);
     } else if (rc == 0) {
         await_turn(s);
     }
@@ -208,8 +191,6 @@ static void on_turn(void *arg)
     }
     TAILQ_REMOVE(&http->turns, s, turn);
     s->ready = false;
-    /* The time that it waits for us is not its own. */
-    ft_http_room_wait(&http->room, stream_of(s), ft_mono_since_ns(start, s->asked));
     step(s);
     http->stepped = ft_mono_now();
     took_ns = ft_mono_since_ns(http->stepped, start);
@@ -263,7 +244,7 @@ void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char 
     if (evhttp_request_get_command(req) == EVHTTP_REQ_HEAD) {
         slices->free(slices->arg);
         ft_http_head(req, content_type, tag);
-        ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
+        ft_http_room_answer(&http->room, req, 0);
         evhttp_send_reply(req, 200, ft_http_status_text(200), NULL);
         return;
     }
@@ -277,7 +258,7 @@ void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char 
     if (s->gzip)
         evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Encoding", "gzip");
     evhttp_connection_set_closecb(connection, on_close, s);
-    ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
+    ft_http_room_answer(&http->room, req, 0);
     evhttp_send_reply_start(req, 200, ft_http_status_text(200));
     await_turn(s);
 }
@@ -307,18 +288,23 @@ static void free_body(void *arg)
     free(kept);
 }
 
-static bool slice_body(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+static void slice_body(struct ft_http *http, struct evhttp_request *req, const char *content_type,
                        const char *tag, struct ft_writer *body)
 {
-    struct kept_body *kept = calloc(1, sizeof(*kept));
+    static const char pending[] = "too many responses are pending: try again later";
+    struct kept_body *kept =
+        ft_http_room_holds(&http->room, body->len) ? calloc(1, sizeof(*kept)) : NULL;
     struct ft_http_slices slices = {next_of_body, free_body, kept, body->len};
 
-    if (!kept)
-        return false;
+    if (!kept) {
+        ft_writer_free(body);
+        http->room.stats.answers_refused++;
+        ft_http_problem(http, req, 503, pending, sizeof(pending) - 1);
+        return;
+    }
     kept->body = *body;
     ft_writer_init(body, body->max);
     ft_http_slice(http, req, content_type, tag, &slices);
-    return true;
 }
 
 /* FNV-1a of 64 bits: it distinguishes answers of one server, and promises no more. */
@@ -346,10 +332,12 @@ void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char
         ft_http_answer_empty(http, req, 304, own);
         return;
     }
-    if (gzip && body->len > UNSLICED_MAX_BYTES && slice_body(http, req, content_type, own, body))
+    if (gzip && body->len > UNSLICED_MAX_BYTES) {
+        slice_body(http, req, content_type, own, body);
         return;
+    }
     ft_http_head(req, content_type, own);
-    ft_http_send(http, req, 200, body, gzip && body->len <= UNSLICED_MAX_BYTES);
+    ft_http_send(http, req, 200, body, gzip);
 }
 
 /* With the server, whose connections evhttp frees. */
