@@ -27,6 +27,7 @@ enum ft_common_metric {
     FT_METRIC_HTTP_ACCEPT_FAILURES,
     FT_METRIC_HTTP_CUT_OFF,
     FT_METRIC_HTTP_REFUSED,
+    FT_METRIC_HTTP_SHARED,
     FT_METRIC_RECEIVED,
     FT_METRIC_PROCESSED,
     FT_METRIC_PENDING,
@@ -72,6 +73,8 @@ enum ft_common_metric {
         "could not be made to its end."}, \
     [FT_METRIC_HTTP_REFUSED] = {P "http_answers_refused_total", FT_PROM_COUNTER, "answers", NULL, \
         NULL, 1, "Answers too large for the memory that is left for answers."}, \
+    [FT_METRIC_HTTP_SHARED] = {P "http_answers_shared_total", FT_PROM_COUNTER, "answers", NULL, \
+        NULL, 1, "Answers that were made once for several clients, but for the first of each."}, \
     [FT_METRIC_RECEIVED] = {P "received_total", FT_PROM_COUNTER, "as the label unit says", \
         "stage,unit", NULL, FT_ACCOUNT_STAGES, \
         "What entered a stage: as much as was processed, is pending and was dropped."}, \

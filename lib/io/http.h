@@ -38,7 +38,7 @@ const char *ft_http_cut_text(enum ft_http_cut reason);
 
 /* Who has been connected, what was refused (503: an answer found no room), and who was cut off. */
 struct ft_http_stats {
-    uint64_t connections, accept_failures, answers_refused;
+    uint64_t connections, accept_failures, answers_refused, answers_shared;
     uint64_t cut_off[FT_HTTP_CUTS];
     uint32_t connected;
 };
@@ -107,6 +107,11 @@ struct ft_http_slices {
 /* Parts of answers are made one by one, between steps of other work. As long as waits() says that
  * such work does, answers take half of the time at most. */
 void ft_http_yield(struct ft_http *http, bool (*waits)(void *arg), void *arg);
+
+/* Who asks for what is being made for somebody else is given the same, as long as epoch() is what
+ * it was when it began; after its end too where it has a tag. Without, each has an answer of its
+ * own. */
+void ft_http_share(struct ft_http *http, uint64_t (*epoch)(void *arg), void *arg);
 
 /* The answer is made in slices; the handler then returns 200, and its body is not sent. The slices
  * are freed in any case, also when the client goes away. -ENOMEM: no room (return 503). */

@@ -106,6 +106,8 @@ struct ft_http_route {
     void *arg;
 };
 
+struct ft_http_asked;
+struct ft_http_rendering;
 struct ft_http_slicing;
 
 struct ft_http {
@@ -121,8 +123,12 @@ struct ft_http {
     char *token; /* NULL: none is needed */
     const struct ft_http_file *files;
     size_t file_count;
-    LIST_HEAD(, ft_http_slicing) slicings; /* answers that are being made */
-    TAILQ_HEAD(, ft_http_slicing) turns;   /* those that could continue */
+    LIST_HEAD(, ft_http_slicing) slicings; /* answers that are being sent */
+    LIST_HEAD(, ft_http_rendering) renderings;
+    size_t kept;                  /* bytes of them, for who joins */
+    uint64_t (*epoch)(void *arg); /* NULL: nobody joins */
+    void *epoch_arg;
+    TAILQ_HEAD(, ft_http_slicing) turns; /* those that could continue */
     struct ft_watch *turn;
     struct ft_mono stepped; /* when one went on last */
     int64_t rest_ns;        /* from then, before the next */
@@ -181,9 +187,15 @@ void ft_http_answer_empty(struct ft_http *http, struct evhttp_request *req, int 
 void ft_http_problem(struct ft_http *http, struct evhttp_request *req, int status,
                      const char *detail, size_t len);
 
-/* Sends an answer that is made while it is sent; the slices are its own from now on. */
+/* Sends an answer that is made while it is sent; the slices are its own from now on. Others who ask
+ * for the same may join; asked NULL: nobody does. */
 void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char *content_type,
-                   const char *tag, const struct ft_http_slices *slices);
+                   const char *tag, const struct ft_http_asked *asked,
+                   const struct ft_http_slices *slices);
+
+/* Sends an answer that is made for others already, from its beginning; false: there is none. */
+bool ft_http_join(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                  const struct ft_http_asked *asked);
 /* False without memory. */
 bool ft_http_slices_open(struct ft_http *http);
 void ft_http_slices_free(struct ft_http *http);

@@ -162,11 +162,13 @@ def lags(daemon, windows):
 
 
 def cuts(daemon):
-    """Whom the daemon has cut off, by reason."""
+    """Whom the daemon has cut off, by reason, and how many answers it gave once more."""
     lines = until("there is room for a page", lambda: page(daemon)).splitlines()
+    shared = [line.split()[1] for line in lines
+              if line.startswith("fabrictraced_http_answers_shared_total ")]
     found = (re.fullmatch(r'fabrictraced_http_cut_off_total\{reason="(\w+)"\} (\d+)', line)
              for line in lines)
-    return {m[1]: int(m[2]) for m in found if m and int(m[2])}
+    return {m[1]: int(m[2]) for m in found if m and int(m[2])}, int(shared[0])
 
 
 def cpu_s(daemon):
@@ -219,8 +221,9 @@ def run(folder):
         equal(f"all that was sent came in, and was used; {late} came late before the crowd, while the "
               "daemon learnt", (account["received"], account["processed"] + late,
               late_of(account) - late), (sender.sent, sender.sent, 0))
-        failed, of = [f for c in clients for f in c.failed], cuts(daemon)
-        check(f"{sum(c.answers for c in clients)} large answers whole, "
+        failed, (of, shared) = [f for c in clients for f in c.failed], cuts(daemon)
+        check(f"{sum(c.answers for c in clients)} large answers whole ({shared} made "
+              "for others), "
               f"{sum(c.bytes for c in clients) >> 20} MiB packed, {sum(c.refused for c in clients)} "
               f"refused before they began, cut off: {of or 'nobody'}; {spent_s:.1f} s of processor "
               f"in {took_s:.1f} s", not failed and sum(c.answers for c in clients) > CLIENTS,
