@@ -24,6 +24,8 @@
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
 #include "daemon/api/windows.h"
+#include "daemon/pipeline/stages.h"
+#include "daemon/window/window.h"
 #include "lib/base/prometheus.h"
 #include "lib/io/http.h"
 #include "lib/io/incident.h"
@@ -45,6 +47,14 @@ static int get_ready(void *arg, const struct ft_http_request *request, struct ft
         return ft_api_refuse(body, 503, "this daemon is stopping and accepts no records");
     ft_write_str(body, "ok\n");
     return 200;
+}
+
+/* Answers of one window are shared. */
+static uint64_t window_of(void *arg)
+{
+    const struct ft_view *view = arg;
+
+    return (uint64_t)ft_window_last(view->stages->window).end_ms;
 }
 
 #define JSON "application/json"
@@ -90,5 +100,6 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         if (ft_http_route(http, routes[i].path, routes[i].type, routes[i].handler,
                           (void *)(uintptr_t)view))
             return -ENOMEM;
+    ft_http_share(http, window_of, (void *)(uintptr_t)view);
     return 0;
 }

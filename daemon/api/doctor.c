@@ -122,18 +122,20 @@ static void look_at_records(const struct ft_pipeline_stats *s, const struct ft_s
                         s->fates[FT_RECORD_UNAUTHORIZED]);
     if (s->fates[FT_RECORD_TABLE_FULL])
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "give it more memory (memory_max), or the cap that is too low; --check "
-                        "prints them",
-                        "%" PRIu64 " records found no room in a table",
+                        "raise memory_max, or the setting of the table that is full: table_entries "
+                        "of /metrics shows which, fabrictraced --check prints the settings",
+                        "%" PRIu64 " records found no room in a table of this daemon",
                         s->fates[FT_RECORD_TABLE_FULL]);
     if (j->unknown_switch)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "add the exporter's agent address to its switch, or poll that switch",
+                        "add the exporter's agent address to its switch in the topology file, or "
+                        "that switch to a poller's snmp.switches",
                         "%" PRIu64 " observations came from exporters that belong to no switch",
                         j->unknown_switch);
     if (j->unknown_port > j->unnumbered_port)
         ft_findings_add(findings, FT_FINDING_NOTE, NULL, NULL,
-                        "poll the switch, or state the ifIndex of its ports in the topology file",
+                        "add the switch to a poller's snmp.switches, or state the ifindex of its "
+                        "ports in the topology file",
                         "%" PRIu64 " times an observation named a port that is not known",
                         j->unknown_port - j->unnumbered_port);
 }
@@ -256,8 +258,7 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
     if (h->fcs_errors + h->symbol_errors >= BROKEN_LEAST)
         ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
                         "clean or replace the cable or transceivers",
-                        "it received %.0f frames with a wrong check sequence and %.0f symbol "
-                        "errors in %.0f s",
+                        "it received %.0f frames with FCS errors and %.0f symbol errors in %.0f s",
                         h->fcs_errors, h->symbol_errors, h->seconds);
     if (h->too_long >= BROKEN_LEAST)
         ft_findings_add(findings, FT_FINDING_NOTE, s->name, port->name,
@@ -274,8 +275,7 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
     if (h->has_lag && (h->lag_state & LACP_STATE) != LACP_CARRIES)
         ft_findings_add(
             findings, FT_FINDING_NOTE, s->name, port->name, "check LACP on both sides of the link",
-            "a member of an aggregate (ifIndex %u), but LACP excludes it from forwarding",
-            h->lag_ifindex);
+            "a member of a LAG (ifIndex %u), but LACP excludes it from forwarding", h->lag_ifindex);
 }
 
 #define FLAPS_LEAST 2 /* times in so long that are worth a word */

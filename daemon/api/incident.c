@@ -24,14 +24,16 @@
 #define WARM_UP_MS INT64_C(120000)
 #define FIRST_MAX  (4 * FT_INCIDENT_SECTION_BYTES_MAX + ((size_t)64 << 20))
 
+#define PART_BYTES ((size_t)256 << 10)
+
 enum part { FIRST, SEGMENTS, REST, HISTORY, END };
 
 struct of_incident {
     struct ft_recorder *recorder;
     struct ft_recording recording;
     struct ft_snapshot *history;
-    struct ft_writer first, rest; /* head and topology; what is in no segment yet */
-    struct ft_writer events;
+    struct ft_writer first, rest, last; /* head and topology; what is in no segment yet; events */
+    size_t sent;                        /* of the one in hand */
     enum part part;
 };
 
@@ -43,8 +45,19 @@ static void free_incident(void *arg)
     ft_snapshot_free(o->history);
     ft_writer_free(&o->first);
     ft_writer_free(&o->rest);
-    ft_writer_free(&o->events);
+    ft_writer_free(&o->last);
     free(o);
+}
+
+/* Adds some of what is written already; 1: that was its end. */
+static int more_of(struct of_incident *o, const struct ft_writer *whole, struct ft_writer *part)
+{
+    size_t left = whole->len - o->sent;
+    size_t n = left < PART_BYTES ? left : PART_BYTES;
+
+    ft_write_bytes(part, whole->bytes + o->sent, n);
+    o->sent = n < left ? o->sent + n : 0;
+    return n == left;
 }
 
 static int more_segments(struct of_incident *o, struct ft_writer *part)
@@ -80,26 +93,24 @@ static int more_history(struct of_incident *o, struct ft_writer *part)
 static int more(void *arg, struct ft_writer *part)
 {
     struct of_incident *o = arg;
-    int rc;
 
     switch (o->part) {
     case FIRST:
-        ft_write_bytes(part, o->first.bytes, o->first.len);
-        o->part = SEGMENTS;
+        if (more_of(o, &o->first, part))
+            o->part = SEGMENTS;
         return 1;
     case SEGMENTS:
         return more_segments(o, part);
     case REST:
-        ft_write_bytes(part, o->rest.bytes, o->rest.len);
-        o->part = HISTORY;
+        if (more_of(o, &o->rest, part))
+            o->part = HISTORY;
         return 1;
     case HISTORY:
         return more_history(o, part);
     case END:
         break;
     }
-    rc = ft_incident_sections(part, FT_INCIDENT_EVENTS, o->events.bytes, o->events.len);
-    return rc ? rc : ft_incident_section(part, FT_INCIDENT_END, NULL, 0);
+    return !more_of(o, &o->last, part);
 }
 
 /* Length and bytes of each. */
@@ -139,6 +150,20 @@ static bool write_first(struct of_incident *o, const struct ft_view *view)
     return good && ft_writer_ok(&o->first);
 }
 
+static bool write_last(struct of_incident *o, const struct ft_view *view)
+{
+    struct ft_writer events;
+    bool good;
+
+    ft_writer_init(&events, SIZE_MAX / 2);
+    ft_events_each(view->stages->events, add_event, &events);
+    good = ft_writer_ok(&events) &&
+           ft_incident_sections(&o->last, FT_INCIDENT_EVENTS, events.bytes, events.len) == 0 &&
+           ft_incident_section(&o->last, FT_INCIDENT_END, NULL, 0) == 0;
+    ft_writer_free(&events);
+    return good;
+}
+
 static int send(struct of_incident *o, const struct ft_view *view, int64_t from_ms,
                 const struct ft_http_request *request, struct ft_writer *body)
 {
@@ -147,7 +172,7 @@ static int send(struct of_incident *o, const struct ft_view *view, int64_t from_
 
     ft_writer_init(&o->first, FIRST_MAX);
     ft_writer_init(&o->rest, 2 * FT_INCIDENT_SECTION_BYTES_MAX);
-    ft_writer_init(&o->events, SIZE_MAX / 2);
+    ft_writer_init(&o->last, SIZE_MAX / 2);
     o->recorder = view->recorder;
     account.stage_count = 0;
     view->add_stages(view->add_stages_arg, &account);
@@ -156,13 +181,12 @@ static int send(struct of_incident *o, const struct ft_view *view, int64_t from_
         free(o);
         return ft_api_refuse(body, 503, "nothing is kept yet: ask again in some seconds");
     }
-    ft_events_each(view->stages->events, add_event, &o->events);
     o->history = ft_snapshot_parts(view->history);
-    if (!o->history || !ft_writer_ok(&o->events) || !write_first(o, view)) {
+    if (!o->history || !write_first(o, view) || !write_last(o, view)) {
         free_incident(o);
         return ft_api_refuse(body, 503, "no memory");
     }
-    slices.bytes += o->first.size + o->rest.size + o->events.size;
+    slices.bytes += o->first.size + o->rest.size + o->last.size;
     return ft_http_answer_slices(request, &slices)
                ? ft_api_refuse(body, 503, "too many responses are pending: try again later")
                : 200;

@@ -6,8 +6,9 @@
 #include "daemon/discovery/survey.h"
 
 #define ADVISE_PORT_ID                                                                             \
-    "let the neighbour send its interface name as LLDP port id, or state the link in the file"
-#define ADVISE_CABLE "look at the cable; if the file is wrong, correct it"
+    "let the neighbour send its interface name as LLDP port id, or state the link in the "         \
+    "topology file"
+#define ADVISE_CABLE "check the cable; if the topology file is wrong, correct it"
 
 static const struct ft_node *node_of(const struct ft_survey *s, uint32_t end)
 {

@@ -441,12 +441,13 @@ static void note_stranger(struct ft_survey *s, const struct stranger *x, const c
 
     if (x->report == FT_NONE)
         f = ft_findings_add(s->findings, FT_FINDING_NOTE, name, NULL,
-                            "add it to the poller's switches",
+                            "add it to a poller's snmp.switches",
                             "no switch poller reads it: its links are known from its neighbours' "
                             "LLDP alone");
     else
         f = ft_findings_add(s->findings, FT_FINDING_NOTE, name, NULL,
-                            "check its address, its SNMP credentials and access list",
+                            "check its address and credentials in the poller's snmp.switches, and "
+                            "its SNMP access list",
                             "it has never answered SNMP%s%.150s: its links are known from its "
                             "neighbours' LLDP alone",
                             problem ? ", " : "", problem ? problem : "");

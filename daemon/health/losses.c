@@ -34,15 +34,18 @@ static const struct {
     const char *stage; /* the only one where it means this; NULL: everywhere */
 } reasons[] = {
     /* Datagrams that the kernel dropped are missing by sequence too: the cause comes first. */
-    {"kernel_buffer", "enlarge the poller's receive buffer (and net.core.rmem_max)", NULL},
+    {"kernel_buffer", "raise receive_buffer of the poller, and net.core.rmem_max of its host",
+     NULL},
     {"sequence_gap", "datagrams are lost between switch and poller: look at the network's drops",
      NULL},
     {"agent_drops", "switches have no resources for so many samples: sample fewer packets", NULL},
     {"queue_full", "the daemon or the network path to it is too slow: check its load and the link",
      NULL},
-    {"table_full", "raise the limit of the table in that program's configuration", NULL},
+    {"table_full",
+     "raise the setting of the table that is full: --check of that program prints them", NULL},
     {"thinned",
-     "the daemon cannot take all: give it more of a core, or sample fewer packets at the switches",
+     "fabrictraced cannot take all: give it more processor time, or sample fewer packets at the "
+     "switches",
      NULL},
     {"malformed", "check the exporter: its datagrams are malformed", NULL},
     {"truncated", "look at the path MTU between switch and poller", NULL},
@@ -50,11 +53,13 @@ static const struct {
      "add the switch to the poller's exporters, or find the host that sends sFlow in its name",
      NULL},
     {"not_sflow_v5", "let the exporter send sFlow version 5", NULL},
-    {"kernel", "enlarge the agent's capture_buffer, or give it more of a core", NULL},
+    {"kernel", "raise capture_buffer of the agent, or give it more processor time", NULL},
     {"late", "synchronise clocks with one server; if they are, increase 'grace'", NULL},
     {"late_after_pause", "the daemon was stopped for a while: check the load of its host", NULL},
     {"invalid", "install the same version of all programs", NULL},
-    {"unauthorized", "certificates do not cover what is reported: see the daemon's log", NULL},
+    {"unauthorized",
+     "the sender's certificate does not cover what it reports: the log of fabrictraced names both",
+     NULL},
     {"lost_with_sender", "an agent or a poller was killed while it sent: check why it ended", NULL},
     /* Of sinks. */
     {"failed", "look at the disk that records go to: lost records are not recovered", "file"},

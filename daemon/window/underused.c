@@ -131,11 +131,12 @@ static void raise_one(const struct port *p, const struct ft_topology *t, uint32_
     const char *name = ft_topology_switch(t, port->switch_id)->name;
     char subject[300], message[512];
 
-    snprintf(subject, sizeof(subject), "%s %s", name, port->name);
-    snprintf(message, sizeof(message),
-             "%llu of the last %llu new flows that had the choice took %s: chance gives more, time "
-             "and again",
-             (unsigned long long)p->use.here, (unsigned long long)p->use.flows, subject);
+    snprintf(subject, sizeof(subject), "%s/%s", name, port->name);
+    snprintf(
+        message, sizeof(message),
+        "%llu of the last %llu new flows that had the choice took %s %s: chance gives more, time "
+        "and again",
+        (unsigned long long)p->use.here, (unsigned long long)p->use.flows, name, port->name);
     evidence.switch_ = (char *)(uintptr_t)name;
     evidence.port = (char *)(uintptr_t)port->name;
     if (port->peer != FT_NONE) {

@@ -43,8 +43,11 @@ static void write_http(struct ft_prom *p, const struct ft_http *http)
     ft_prom_one(p, FT_METRIC_HTTP_CONNECTED, s.connected);
     ft_prom_one(p, FT_METRIC_HTTP_CONNECTIONS, s.connections);
     ft_prom_one(p, FT_METRIC_HTTP_ACCEPT_FAILURES, s.accept_failures);
-    ft_prom_one(p, FT_METRIC_HTTP_CUT_OFF, s.cut_off);
+    ft_prom_family(p, FT_METRIC_HTTP_CUT_OFF);
+    for (int i = 0; i < FT_HTTP_CUTS; i++)
+        ft_prom_u64(p, FT_PROM_LABELS(ft_http_cut_text((enum ft_http_cut)i)), s.cut_off[i]);
     ft_prom_one(p, FT_METRIC_HTTP_REFUSED, s.answers_refused);
+    ft_prom_one(p, FT_METRIC_HTTP_SHARED, s.answers_shared);
 }
 
 /* Whether an earlier stage has the same name: two sinks of one kind. */

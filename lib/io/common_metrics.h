@@ -27,6 +27,7 @@ enum ft_common_metric {
     FT_METRIC_HTTP_ACCEPT_FAILURES,
     FT_METRIC_HTTP_CUT_OFF,
     FT_METRIC_HTTP_REFUSED,
+    FT_METRIC_HTTP_SHARED,
     FT_METRIC_RECEIVED,
     FT_METRIC_PROCESSED,
     FT_METRIC_PENDING,
@@ -64,10 +65,16 @@ enum ft_common_metric {
         NULL, NULL, 1, "HTTP clients that came."}, \
     [FT_METRIC_HTTP_ACCEPT_FAILURES] = {P "http_accept_failures_total", FT_PROM_COUNTER, "times", \
         NULL, NULL, 1, "Times that no client could be accepted, because no descriptor was free."}, \
-    [FT_METRIC_HTTP_CUT_OFF] = {P "http_cut_off_total", FT_PROM_COUNTER, "connections", NULL, \
-        NULL, 1, "HTTP clients cut off: too many at once, or too slow."}, \
+    [FT_METRIC_HTTP_CUT_OFF] = {P "http_cut_off_total", FT_PROM_COUNTER, "connections", \
+        "reason", NULL, FT_HTTP_CUTS, \
+        "HTTP clients cut off, by reason. full: all connections were taken; silent: no request " \
+        "came within 60 s; still: nothing of the answer was read for 15 s; slow: all of it was " \
+        "not read in time; behind: more than 256 KiB of a stream waited; failed: the answer " \
+        "could not be made to its end."}, \
     [FT_METRIC_HTTP_REFUSED] = {P "http_answers_refused_total", FT_PROM_COUNTER, "answers", NULL, \
         NULL, 1, "Answers too large for the memory that is left for answers."}, \
+    [FT_METRIC_HTTP_SHARED] = {P "http_answers_shared_total", FT_PROM_COUNTER, "answers", NULL, \
+        NULL, 1, "Answers that were made once for several clients, but for the first of each."}, \
     [FT_METRIC_RECEIVED] = {P "received_total", FT_PROM_COUNTER, "as the label unit says", \
         "stage,unit", NULL, FT_ACCOUNT_STAGES, \
         "What entered a stage: as much as was processed, is pending and was dropped."}, \

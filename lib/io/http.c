@@ -21,9 +21,10 @@
 #include "lib/base/clock.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/http_impl.h"
+#include "lib/io/http_rendering.h"
 #include "lib/io/tls.h"
 
-#define TIMEOUT_S          15
+#define PATIENCE_S         15
 #define REQUEST_HEAD_BYTES (16 << 10)
 #define REQUEST_BODY_BYTES (64 << 10)
 #define CONNECTIONS_MAX    256
@@ -35,12 +36,12 @@ static void complain(struct ft_http *http, struct evhttp_request *req, int statu
 
 /* Sends what a handler has made. */
 static void reply(struct ft_http *http, struct evhttp_request *req,
-                  const struct ft_http_route *route, const struct ft_http_reply *reply, int status,
-                  struct ft_writer *body)
+                  const struct ft_http_route *route, const struct ft_http_asked *asked,
+                  const struct ft_http_reply *reply, int status, struct ft_writer *body)
 {
     if (status == 200 && reply->slices.more) {
         ft_writer_free(body);
-        ft_http_slice(http, req, route->content_type, reply->tag, &reply->slices);
+        ft_http_slice(http, req, route->content_type, reply->tag, asked, &reply->slices);
         return;
     }
     if (reply->slices.more)
@@ -62,10 +63,13 @@ static void run_route(struct ft_http *http, struct evhttp_request *req,
     struct evkeyvalq parameters;
     struct ft_http_reply said = {.tag = ""};
     struct ft_http_request request = {http, req, &parameters, &said};
+    const struct ft_http_asked asked = {route->path, query, ft_http_takes_gzip(req)};
     struct ft_writer body;
     size_t left;
     int status;
 
+    if (ft_http_join(http, req, route->content_type, &asked))
+        return;
     if (evhttp_parse_query_str(query ? query : "", &parameters) < 0) {
         complain(http, req, 400, "the query cannot be read");
         return;
@@ -77,7 +81,7 @@ static void run_route(struct ft_http *http, struct evhttp_request *req,
     if (said.taken) {
         ft_writer_free(&body);
     } else if (ft_writer_ok(&body)) {
-        reply(http, req, route, &said, status, &body);
+        reply(http, req, route, &asked, &said, status, &body);
     } else {
         /* Half an answer would pass for a complete one. */
         ft_writer_free(&body);
@@ -302,7 +306,7 @@ struct ft_http *ft_http_new(struct ft_loop *loop, const char *listen, char *erro
     }
     ft_http_limit(http, CONNECTIONS_MAX, FT_HTTP_BODY_BYTES_MAX);
     evhttp_set_bevcb(http->server, ft_http_room_stream, &http->room);
-    evhttp_set_timeout(http->server, TIMEOUT_S);
+    ft_http_patience(http, PATIENCE_S);
     evhttp_set_max_headers_size(http->server, REQUEST_HEAD_BYTES);
     evhttp_set_max_body_size(http->server, REQUEST_BODY_BYTES);
     /* All methods come through, so that each gets an answer in our words. */
@@ -348,6 +352,12 @@ void ft_http_free(struct ft_http *http)
 uint16_t ft_http_port(const struct ft_http *http)
 {
     return http->port;
+}
+
+void ft_http_patience(struct ft_http *http, int seconds)
+{
+    http->room.patience_s = seconds;
+    evhttp_set_timeout(http->server, seconds);
 }
 
 void ft_http_limit(struct ft_http *http, uint32_t connections_max, size_t bytes_max)

@@ -22,11 +22,24 @@
 struct ft_http;
 struct ft_http_request;
 
-/* Who has been connected, and what was refused: 503 for an answer that found no room, or
- * connections cut off: the one heard least recently where all slots are taken, and who takes too
- * long. */
+/* Why a client was cut off. */
+enum ft_http_cut {
+    FT_HTTP_CUT_FULL,   /* all slots were taken: whoever asks nothing goes first */
+    FT_HTTP_CUT_SILENT, /* no request came in time */
+    FT_HTTP_CUT_STILL,  /* nothing of its answer was taken for some time, */
+    FT_HTTP_CUT_SLOW,   /* or all of it not in time */
+    FT_HTTP_CUT_BEHIND, /* too much of a stream waited for it */
+    FT_HTTP_CUT_FAILED, /* its answer could not be made to its end */
+    FT_HTTP_CUTS
+};
+
+/* "full", "silent" ... */
+const char *ft_http_cut_text(enum ft_http_cut reason);
+
+/* Who has been connected, what was refused (503: an answer found no room), and who was cut off. */
 struct ft_http_stats {
-    uint64_t connections, accept_failures, cut_off, answers_refused;
+    uint64_t connections, accept_failures, answers_refused, answers_shared;
+    uint64_t cut_off[FT_HTTP_CUTS];
     uint32_t connected;
 };
 
@@ -80,7 +93,10 @@ bool ft_http_tag(const struct ft_http_request *request, const char *format, ...)
 
 /* An answer that is made while it is sent: more appends the next part, a few milliseconds' work,
  * and returns 1 while there is more, 0 after the last, -errno when it cannot continue: the client
- * is cut off, since half an answer would pass for a complete one. A part may be empty. */
+ * is cut off, since half an answer would pass for a complete one. A part may be empty, and has at
+ * most FT_HTTP_PART_BYTES_MAX: there is room for so many. */
+#define FT_HTTP_PART_BYTES_MAX ((size_t)2 << 20)
+
 struct ft_http_slices {
     int (*more)(void *arg, struct ft_writer *part);
     void (*free)(void *arg);
@@ -91,6 +107,11 @@ struct ft_http_slices {
 /* Parts of answers are made one by one, between steps of other work. As long as waits() says that
  * such work does, answers take half of the time at most. */
 void ft_http_yield(struct ft_http *http, bool (*waits)(void *arg), void *arg);
+
+/* Who asks for what is being made for somebody else is given the same, as long as epoch() is what
+ * it was when it began; after its end too where it has a tag. Without, each has an answer of its
+ * own. */
+void ft_http_share(struct ft_http *http, uint64_t (*epoch)(void *arg), void *arg);
 
 /* The answer is made in slices; the handler then returns 200, and its body is not sent. The slices
  * are freed in any case, also when the client goes away. -ENOMEM: no room (return 503). */

@@ -135,7 +135,6 @@ static void free_bytes(const void *bytes, size_t len, void *arg)
 void ft_http_send(struct ft_http *http, struct evhttp_request *req, int status,
                   struct ft_writer *body, bool pack)
 {
-    struct evhttp_connection *connection = evhttp_request_get_connection(req);
     struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
     struct evbuffer *out = evhttp_request_get_output_buffer(req);
     struct ft_gzip *gzip = pack ? ft_gzip_new() : NULL;
@@ -157,8 +156,7 @@ void ft_http_send(struct ft_http *http, struct evhttp_request *req, int status,
         evhttp_add_header(headers, "Content-Length", length);
         evbuffer_drain(out, evbuffer_get_length(out));
     }
-    ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection),
-                        evbuffer_get_length(out));
+    ft_http_room_answer(&http->room, req, evbuffer_get_length(out));
     evhttp_send_reply(req, status, ft_http_status_text(status), NULL);
 }
 
@@ -173,10 +171,8 @@ void ft_http_answer_packed(struct ft_http *http, struct evhttp_request *req,
 void ft_http_answer_empty(struct ft_http *http, struct evhttp_request *req, int status,
                           const char *tag)
 {
-    struct evhttp_connection *connection = evhttp_request_get_connection(req);
-
     ft_http_head(req, NULL, tag);
-    ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
+    ft_http_room_answer(&http->room, req, 0);
     evhttp_send_reply(req, status, ft_http_status_text(status), NULL);
 }
 

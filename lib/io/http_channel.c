@@ -70,7 +70,7 @@ static void cut(struct stream *s)
 {
     s->cut = true;
     s->channel->stats.slow++;
-    ft_http_room_cut(&s->channel->http->room, stream_of(s));
+    ft_http_room_cut(&s->channel->http->room, stream_of(s), FT_HTTP_CUT_BEHIND);
 }
 
 /* A chunk by itself would take a buffer of 1 KiB at least, and up to twice its length: what waits

@@ -28,11 +28,23 @@ struct evhttp;
 struct evhttp_request;
 struct ft_tls;
 
+/* What a client is given time for. */
+enum ft_http_phase {
+    FT_HTTP_ASKS,    /* its request, from since on */
+    FT_HTTP_TAKES,   /* its answer: only time that the answer waits for the client counts */
+    FT_HTTP_LISTENS, /* an answer that stays open for good */
+    FT_HTTP_ENDED,   /* it was cut off, which evhttp has yet to see */
+};
+
 struct ft_http_client {
     TAILQ_ENTRY(ft_http_client) next;
     struct bufferevent *stream;
+    enum ft_http_phase phase;
     struct ft_mono since; /* its last answer, or that it came */
-    int64_t allowed_ns;   /* from then, for its next request or for taking its answer */
+    int64_t allowed_ns;   /* for its request, or for taking its answer */
+    int64_t taking_ns;    /* that its answer has waited for it, */
+    int64_t still_ns;     /* and of that, since it took anything */
+    size_t waited;        /* bytes of it at the last look */
 };
 
 TAILQ_HEAD(ft_http_clients, ft_http_client);
@@ -42,11 +54,13 @@ struct ft_http_room {
     struct ft_loop *loop;
     struct evconnlistener *listener;
     struct ft_watch *look, *rest;
+    struct ft_mono looked;
     struct ft_http_clients clients; /* the one heard least recently is the first */
     uint32_t connections_max;
     size_t bytes_max;
     struct ft_tls *tls; /* NULL: plain */
     size_t held;        /* bytes of answers that are being made */
+    int patience_s;     /* without a byte, of a request or of an answer that is taken */
     struct ft_http_stats stats;
 };
 
@@ -61,20 +75,26 @@ struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg);
 /* Bytes that an answer may have now: less where others wait to be taken. */
 size_t ft_http_room_left(struct ft_http_room *room);
 
-/* An answer of so many bytes goes out on a stream. */
-void ft_http_room_answer(struct ft_http_room *room, struct bufferevent *stream, size_t bytes);
+/* What the next part of an answer needs. */
+size_t ft_http_room_part(const struct ft_http_room *room);
+
+/* Whether an answer may hold so many bytes while it is made: all that are made leave room for a
+ * part, so that each comes to its end. */
+bool ft_http_room_holds(const struct ft_http_room *room, size_t bytes);
+
+/* An answer of so many bytes goes out. Its time is the client's own: what it waits for us or for
+ * room does not count. */
+void ft_http_room_answer(struct ft_http_room *room, struct evhttp_request *req, size_t bytes);
 
 /* So many bytes more of the same answer; it is given time for them. */
 void ft_http_room_more(struct ft_http_room *room, struct bufferevent *stream, size_t bytes);
-
-/* So long it waited for its next part: it is given that time as well. */
-void ft_http_room_wait(struct ft_http_room *room, struct bufferevent *stream, int64_t waited_ns);
 
 /* The answer stays open for good. */
 void ft_http_room_endless(struct ft_http_room *room, struct bufferevent *stream);
 
 /* Cuts a client off. */
-void ft_http_room_cut(struct ft_http_room *room, struct bufferevent *stream);
+void ft_http_room_cut(struct ft_http_room *room, struct bufferevent *stream,
+                      enum ft_http_cut reason);
 
 #define FT_HTTP_ROUTES_MAX 64
 #define FT_HTTP_TAG_BYTES  64
@@ -86,6 +106,8 @@ struct ft_http_route {
     void *arg;
 };
 
+struct ft_http_asked;
+struct ft_http_rendering;
 struct ft_http_slicing;
 
 struct ft_http {
@@ -101,8 +123,12 @@ struct ft_http {
     char *token; /* NULL: none is needed */
     const struct ft_http_file *files;
     size_t file_count;
-    LIST_HEAD(, ft_http_slicing) slicings; /* answers that are being made */
-    TAILQ_HEAD(, ft_http_slicing) turns;   /* those that could continue */
+    LIST_HEAD(, ft_http_slicing) slicings; /* answers that are being sent */
+    LIST_HEAD(, ft_http_rendering) renderings;
+    size_t kept;                  /* bytes of them, for who joins */
+    uint64_t (*epoch)(void *arg); /* NULL: nobody joins */
+    void *epoch_arg;
+    TAILQ_HEAD(, ft_http_slicing) turns; /* those that could continue */
     struct ft_watch *turn;
     struct ft_mono stepped; /* when one went on last */
     int64_t rest_ns;        /* from then, before the next */
@@ -117,6 +143,9 @@ struct ft_http_reply {
     struct ft_http_slices slices; /* more NULL: none */
     bool taken;                   /* the request is somebody else's from now on */
 };
+
+/* So many seconds may pass without a byte, of a request or of an answer that is taken. */
+void ft_http_patience(struct ft_http *http, int seconds);
 
 struct ft_http_request {
     struct ft_http *http;
@@ -158,9 +187,15 @@ void ft_http_answer_empty(struct ft_http *http, struct evhttp_request *req, int 
 void ft_http_problem(struct ft_http *http, struct evhttp_request *req, int status,
                      const char *detail, size_t len);
 
-/* Sends an answer that is made while it is sent; the slices are its own from now on. */
+/* Sends an answer that is made while it is sent; the slices are its own from now on. Others who ask
+ * for the same may join; asked NULL: nobody does. */
 void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char *content_type,
-                   const char *tag, const struct ft_http_slices *slices);
+                   const char *tag, const struct ft_http_asked *asked,
+                   const struct ft_http_slices *slices);
+
+/* Sends an answer that is made for others already, from its beginning; false: there is none. */
+bool ft_http_join(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                  const struct ft_http_asked *asked);
 /* False without memory. */
 bool ft_http_slices_open(struct ft_http *http);
 void ft_http_slices_free(struct ft_http *http);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "lib/io/http_impl.h"
+#include "lib/io/http_rendering.h"
 
 #define PACKED_MIN_BYTES   1024         /* smaller ones fit into a packet or two as they are */
 #define UNSLICED_MAX_BYTES (256u << 10) /* larger ones are packed in slices, and get no tag */
@@ -22,38 +23,23 @@ struct ft_http_slicing {
     TAILQ_ENTRY(ft_http_slicing) turn;
     struct ft_http *http;
     struct evhttp_request *req;
-    struct ft_http_slices slices;
-    struct ft_gzip *gzip;  /* NULL: as it is */
-    struct ft_watch *step; /* when it may continue */
-    bool ready;            /* waits for its next part, */
-    struct ft_mono asked;  /* since then */
-    bool last;             /* all parts are made */
+    struct ft_http_reader reader; /* of what is sent */
+    struct ft_watch *step;        /* when it may continue */
+    bool ready;                   /* waits for its next part */
 };
 
 #define AGAIN_NS INT64_C(1000000)
 #define ROOM_NS  INT64_C(50000000)
-#define PART_MAX ((size_t)2 << 20) /* no step writes more */
 /* While others wait, as long as a step took is theirs before the next, so many times. */
 #define OTHERS 1
-
-/* What the next part needs. */
-static size_t part_room(const struct ft_http_room *room)
-{
-    size_t share = room->bytes_max / 8;
-
-    return share < PART_MAX ? share : PART_MAX;
-}
 
 int ft_http_answer_slices(const struct ft_http_request *request,
                           const struct ft_http_slices *slices)
 {
-    const struct ft_http_room *room = &request->http->room;
-
-    /* What large ones hold while they are made leaves room for the parts of all. */
-    size_t bytes = slices->bytes, least = part_room(room);
-
-    if ((bytes > least ? bytes + least : bytes) >
-        ft_http_room_left((struct ft_http_room *)(uintptr_t)room)) {
+    if (!ft_http_room_holds(&request->http->room, slices->bytes))
+        ft_http_renderings_drop(request->http);
+    if (!ft_http_room_holds(&request->http->room, slices->bytes)) {
+        request->http->room.stats.answers_refused++;
         slices->free(slices->arg);
         return -ENOMEM;
     }
@@ -66,10 +52,8 @@ static void slicing_free(struct ft_http_slicing *s)
     LIST_REMOVE(s, next);
     if (s->ready)
         TAILQ_REMOVE(&s->http->turns, s, turn);
-    s->http->room.held -= s->slices.bytes;
     ft_watch_free(s->step);
-    ft_gzip_free(s->gzip);
-    s->slices.free(s->slices.arg);
+    ft_http_rendering_leave(&s->reader);
     free(s);
 }
 
@@ -116,7 +100,6 @@ static void await_turn(struct ft_http_slicing *s)
     if (s->ready)
         return;
     s->ready = true;
-    s->asked = ft_mono_now();
     TAILQ_INSERT_TAIL(&http->turns, s, turn);
     if (!ft_watch_once_armed(http->turn))
         ft_watch_once_arm(http->turn, rested_ns < http->rest_ns ? http->rest_ns - rested_ns : 0);
@@ -136,58 +119,36 @@ static void on_taken(struct evhttp_connection *connection, void *arg)
         await_turn(s);
 }
 
-/* Sends a part: 1 when one went out, which calls back once it is taken; 0: nothing to send. */
-static int send_part(struct ft_http_slicing *s, const struct ft_writer *part, bool last)
-{
-    struct evbuffer *out = evbuffer_new();
-    int rc = out ? 0 : -ENOMEM;
-
-    if (rc == 0 && s->gzip)
-        rc = ft_gzip_add(s->gzip, part->bytes, part->len, last, out);
-    else if (rc == 0)
-        rc = evbuffer_add(out, part->bytes, part->len) < 0 ? -ENOMEM : 0;
-    if (rc == 0 && evbuffer_get_length(out)) {
-        ft_http_room_more(&s->http->room, stream_of(s), evbuffer_get_length(out));
-        evhttp_send_reply_chunk_with_cb(s->req, out, on_taken, s);
-        rc = 1;
-    }
-    if (out)
-        evbuffer_free(out);
-    return rc;
-}
-
 static void step(struct ft_http_slicing *s)
 {
-    size_t left = ft_http_room_left(&s->http->room);
-    struct ft_writer part;
-    int more, rc;
+    struct evbuffer *out;
 
     if (!is_taken(s)) {
         ft_watch_once_arm(s->step, AGAIN_NS);
         return;
     }
-    if (s->last) {
-        end(s);
-        return;
-    }
-    /* Others who do not take theirs are cut off in time, and so is this one if need be. */
-    if (left < part_room(&s->http->room)) {
-        ft_watch_once_arm(s->step, ROOM_NS);
-        return;
-    }
-    ft_writer_init(&part, left < FT_HTTP_BODY_BYTES_MAX ? left : FT_HTTP_BODY_BYTES_MAX);
-    more = s->slices.more(s->slices.arg, &part);
-    if (more >= 0 && !ft_writer_ok(&part))
-        more = -ENOSPC;
-    s->last = !more;
-    rc = more < 0 ? more : send_part(s, &part, !more);
-    ft_writer_free(&part);
-    if (rc < 0) {
-        s->http->room.stats.answers_refused++;
-        ft_http_room_cut(&s->http->room, stream_of(s));
-    } else if (rc == 0) {
+    out = evbuffer_new();
+    switch (out ? ft_http_rendering_next(&s->reader, out) : FT_HTTP_NEXT_FAILED) {
+    case FT_HTTP_NEXT_PART:
+        ft_http_room_more(&s->http->room, stream_of(s), evbuffer_get_length(out));
+        evhttp_send_reply_chunk_with_cb(s->req, out, on_taken, s);
+        break;
+    case FT_HTTP_NEXT_NONE:
         await_turn(s);
+        break;
+    case FT_HTTP_NEXT_ROOM:
+        /* Others who do not take theirs are cut off in time. */
+        ft_watch_once_arm(s->step, ROOM_NS);
+        break;
+    case FT_HTTP_NEXT_END:
+        end(s);
+        break;
+    case FT_HTTP_NEXT_FAILED:
+        ft_http_room_cut(&s->http->room, stream_of(s), FT_HTTP_CUT_FAILED);
+        break;
     }
+    if (out)
+        evbuffer_free(out);
 }
 
 /* One step of one answer at a time, whoever asks for how many: what comes in is never
@@ -208,8 +169,6 @@ static void on_turn(void *arg)
     }
     TAILQ_REMOVE(&http->turns, s, turn);
     s->ready = false;
-    /* The time that it waits for us is not its own. */
-    ft_http_room_wait(&http->room, stream_of(s), ft_mono_since_ns(start, s->asked));
     step(s);
     http->stepped = ft_mono_now();
     took_ns = ft_mono_since_ns(http->stepped, start);
@@ -231,55 +190,79 @@ void ft_http_yield(struct ft_http *http, bool (*waits)(void *arg), void *arg)
     http->waits_arg = arg;
 }
 
-static struct ft_http_slicing *slicing_new(struct ft_http *http, struct evhttp_request *req,
-                                           const struct ft_http_slices *slices)
+void ft_http_share(struct ft_http *http, uint64_t (*epoch)(void *arg), void *arg)
 {
-    struct ft_http_slicing *s = calloc(1, sizeof(*s));
-
-    if (!s)
-        return NULL;
-    s->step = ft_watch_once(http->room.loop, on_step, s);
-    if (!s->step) {
-        free(s);
-        return NULL;
-    }
-    s->http = http;
-    s->req = req;
-    s->slices = *slices;
-    if (ft_http_takes_gzip(req))
-        s->gzip = ft_gzip_new();
-    http->room.held += slices->bytes;
-    LIST_INSERT_HEAD(&http->slicings, s, next);
-    return s;
+    http->epoch = epoch;
+    http->epoch_arg = arg;
 }
 
-void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char *content_type,
-                   const char *tag, const struct ft_http_slices *slices)
+/* Sends a rendering to one more. */
+static void send_rendering(struct ft_http *http, struct evhttp_request *req,
+                           const char *content_type, struct ft_http_rendering *rendering)
 {
     static const char no_memory[] = "no memory";
     struct evhttp_connection *connection = evhttp_request_get_connection(req);
-    struct ft_http_slicing *s;
+    struct ft_http_slicing *s = calloc(1, sizeof(*s));
+    struct ft_http_reader nobody;
+
+    if (s)
+        s->step = ft_watch_once(http->room.loop, on_step, s);
+    if (!s || !s->step) {
+        free(s);
+        ft_http_rendering_join(rendering, &nobody);
+        ft_http_rendering_leave(&nobody);
+        ft_http_problem(http, req, 503, no_memory, sizeof(no_memory) - 1);
+        return;
+    }
+    s->http = http;
+    s->req = req;
+    ft_http_rendering_join(rendering, &s->reader);
+    LIST_INSERT_HEAD(&http->slicings, s, next);
+    ft_http_head(req, content_type, ft_http_rendering_tag(rendering));
+    if (ft_http_rendering_packed(rendering))
+        evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Encoding", "gzip");
+    evhttp_connection_set_closecb(connection, on_close, s);
+    ft_http_room_answer(&http->room, req, 0);
+    evhttp_send_reply_start(req, 200, ft_http_status_text(200));
+    await_turn(s);
+}
+
+bool ft_http_join(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                  const struct ft_http_asked *asked)
+{
+    struct ft_http_rendering *rendering = evhttp_request_get_command(req) == EVHTTP_REQ_GET
+                                              ? ft_http_rendering_find(http, asked)
+                                              : NULL;
+
+    if (!rendering)
+        return false;
+    http->room.stats.answers_shared++;
+    if (ft_http_has_tag(req, ft_http_rendering_tag(rendering)))
+        ft_http_answer_empty(http, req, 304, ft_http_rendering_tag(rendering));
+    else
+        send_rendering(http, req, content_type, rendering);
+    return true;
+}
+
+void ft_http_slice(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+                   const char *tag, const struct ft_http_asked *asked,
+                   const struct ft_http_slices *slices)
+{
+    static const char no_memory[] = "no memory";
+    struct ft_http_rendering *rendering;
 
     if (evhttp_request_get_command(req) == EVHTTP_REQ_HEAD) {
         slices->free(slices->arg);
         ft_http_head(req, content_type, tag);
-        ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
+        ft_http_room_answer(&http->room, req, 0);
         evhttp_send_reply(req, 200, ft_http_status_text(200), NULL);
         return;
     }
-    s = slicing_new(http, req, slices);
-    if (!s) {
-        slices->free(slices->arg);
+    rendering = ft_http_rendering_new(http, asked, tag, ft_http_takes_gzip(req), slices);
+    if (rendering)
+        send_rendering(http, req, content_type, rendering);
+    else
         ft_http_problem(http, req, 503, no_memory, sizeof(no_memory) - 1);
-        return;
-    }
-    ft_http_head(req, content_type, tag);
-    if (s->gzip)
-        evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Encoding", "gzip");
-    evhttp_connection_set_closecb(connection, on_close, s);
-    ft_http_room_answer(&http->room, evhttp_connection_get_bufferevent(connection), 0);
-    evhttp_send_reply_start(req, 200, ft_http_status_text(200));
-    await_turn(s);
 }
 
 /* A kept body that is packed in slices. */
@@ -307,18 +290,23 @@ static void free_body(void *arg)
     free(kept);
 }
 
-static bool slice_body(struct ft_http *http, struct evhttp_request *req, const char *content_type,
+static void slice_body(struct ft_http *http, struct evhttp_request *req, const char *content_type,
                        const char *tag, struct ft_writer *body)
 {
-    struct kept_body *kept = calloc(1, sizeof(*kept));
+    static const char pending[] = "too many responses are pending: try again later";
+    struct kept_body *kept =
+        ft_http_room_holds(&http->room, body->len) ? calloc(1, sizeof(*kept)) : NULL;
     struct ft_http_slices slices = {next_of_body, free_body, kept, body->len};
 
-    if (!kept)
-        return false;
+    if (!kept) {
+        ft_writer_free(body);
+        http->room.stats.answers_refused++;
+        ft_http_problem(http, req, 503, pending, sizeof(pending) - 1);
+        return;
+    }
     kept->body = *body;
     ft_writer_init(body, body->max);
-    ft_http_slice(http, req, content_type, tag, &slices);
-    return true;
+    ft_http_slice(http, req, content_type, tag, NULL, &slices);
 }
 
 /* FNV-1a of 64 bits: it distinguishes answers of one server, and promises no more. */
@@ -346,10 +334,12 @@ void ft_http_answer(struct ft_http *http, struct evhttp_request *req, const char
         ft_http_answer_empty(http, req, 304, own);
         return;
     }
-    if (gzip && body->len > UNSLICED_MAX_BYTES && slice_body(http, req, content_type, own, body))
+    if (gzip && body->len > UNSLICED_MAX_BYTES) {
+        slice_body(http, req, content_type, own, body);
         return;
+    }
     ft_http_head(req, content_type, own);
-    ft_http_send(http, req, 200, body, gzip && body->len <= UNSLICED_MAX_BYTES);
+    ft_http_send(http, req, 200, body, gzip);
 }
 
 /* With the server, whose connections evhttp frees. */
@@ -361,6 +351,7 @@ void ft_http_slices_free(struct ft_http *http)
         evhttp_connection_set_closecb(evhttp_request_get_connection(s->req), NULL, NULL);
         slicing_free(s);
     }
+    ft_http_renderings_drop(http);
     ft_watch_free(http->turn);
     http->turn = NULL;
 }

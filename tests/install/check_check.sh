@@ -70,6 +70,14 @@ mkdir -p tests
 read -r lacks <../../lacks
 [ -z "$lacks" ] || [ -n "$AS_ROOT" ] || echo "skipped: $lacks" >tests/udp.log
 [ -z "$AS_ROOT" ] || rm -f tests/udp.log
+# The summary lies across the end of a block of 4 KiB, and a complaint comes when that is written.
+[ "$lacks" != noisy ] || {
+    rm -f tests/udp.log
+    printf '%4089s\n# PASS:  3\n# FAIL:  1\n' ''
+    sleep 0.2
+    echo "make: *** what make says" >&2
+    exit 1
+}
 echo "# PASS:  ${AS_ROOT:-3}"
 UNIT
 CONFIGURE
@@ -101,6 +109,8 @@ expect "and that of all" 0 '^in [0-9]+:[0-9][0-9]$' valgrind
 expect "without a GPU a test may be skipped" 0 '^1 passed, 0 failed, 1 skipped$' gpu
 expect "without anything else it may not" 1 '^2 passed, 1 failed, 0 skipped$' snmp
 expect "what is lacking is named" 1 '^    skipped: SNMP: lacks snmpget$' snmp
+lacks noisy
+expect "what make complains of does not cut the summary" 1 '^3 passed, 1 failed, 0 skipped$' unit
 lacks 'IPv6: has none'
 expect "a part that a passing test skipped is a failure" 1 'skipped: tests/udp: IPv6: has none' unit
 lacks 'live: needs root'

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The room for answers: who takes what he gets waits while others hold all of it, and is not cut
- * off. What waits for who takes nothing of a stream is bounded in memory.
+ * off; who takes nothing is, and why is counted. What waits for who takes nothing of a stream is
+ * bounded in memory.
  */
 #include "config.h"
 
 #include "lib/io/http.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,24 +20,28 @@
 #include <unistd.h>
 
 #include "lib/base/writer.h"
+#include "lib/io/http_impl.h"
 #include "lib/io/loop.h"
 #include "tests/unit/unit.h"
 
 #define SECOND     INT64_C(1000000000)
 #define KIB        ((size_t)1 << 10)
-#define ROOM       (4096 * KIB)
-#define HELD       (3400 * KIB) /* by the first who holds, and by the second */
-#define HELD_TOO   (500 * KIB)
-#define PART       (300 * KIB) /* more than both leave */
+#define ROOM       (32 * KIB * KIB)
+#define FAT        (26 * KIB * KIB) /* an answer of which the kernel takes some MiB */
+#define LEFT       (300 * KIB)      /* less than a part may have */
+#define HELD_TOO   (26 * KIB * KIB)
+#define PART       (300 * KIB)
 #define PARTS      20
 #define CONNECTION 16
 
 static pid_t server;
-static bool busy; /* other work waits there */
+static bool busy;      /* other work waits there */
+static bool impatient; /* with its clients */
 static uint16_t port;
 static char endpoint[32];
 
 /* In the server. */
+static struct ft_http *http;
 static unsigned asked;
 
 static int nothing(void *arg, struct ft_writer *part)
@@ -53,12 +59,23 @@ static void no_free(void *arg)
 
 static int hold(void *arg, const struct ft_http_request *request, struct ft_writer *w)
 {
-    const struct ft_http_slices slices = {nothing, no_free, NULL,
-                                          ft_http_query(request, "too") ? HELD_TOO : HELD};
+    size_t bytes = ft_http_query(request, "too") ? HELD_TOO : ft_http_room_left(&http->room) - LEFT;
+    const struct ft_http_slices slices = {nothing, no_free, NULL, bytes};
 
     (void)arg;
     (void)w;
     return ft_http_answer_slices(request, &slices) ? 503 : 200;
+}
+
+static int fat(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    uint8_t *bytes = ft_write_room(w, FAT);
+
+    (void)arg;
+    (void)request;
+    if (bytes)
+        memset(bytes, 'f', FAT);
+    return 200;
 }
 
 static int part_of(void *arg, struct ft_writer *part)
@@ -80,6 +97,63 @@ static int good(void *arg, const struct ft_http_request *request, struct ft_writ
     (void)w;
     asked++;
     return ft_http_answer_slices(request, &slices) ? 503 : 200;
+}
+
+/* An answer whose first part is late by more than the server's patience with its clients. */
+#define PATIENCE_S 1
+#define LATE_NS    (3 * PATIENCE_S * SECOND)
+
+static struct ft_mono late_since;
+
+static int late_part(void *arg, struct ft_writer *part)
+{
+    (void)arg;
+    if (ft_mono_since_ns(ft_mono_now(), late_since) < LATE_NS) {
+        usleep(1000);
+        return 1;
+    }
+    ft_write_str(part, "late\n");
+    return 0;
+}
+
+static int late(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    const struct ft_http_slices slices = {late_part, no_free, NULL, 100};
+
+    (void)arg;
+    (void)w;
+    late_since = ft_mono_now();
+    return ft_http_answer_slices(request, &slices) ? 503 : 200;
+}
+
+static int broken_part(void *arg, struct ft_writer *part)
+{
+    (void)arg;
+    ft_write_str(part, "half an answer");
+    return -ESTALE;
+}
+
+static int broken(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    const struct ft_http_slices slices = {broken_part, no_free, NULL, 100};
+
+    (void)arg;
+    (void)w;
+    return ft_http_answer_slices(request, &slices) ? 503 : 200;
+}
+
+static int cuts(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    struct ft_http_stats stats;
+
+    (void)arg;
+    (void)request;
+    ft_http_stats(http, &stats);
+    for (int i = 0; i < FT_HTTP_CUTS; i++)
+        if (stats.cut_off[i])
+            ft_write_fmt(w, "%s %u ", ft_http_cut_text((enum ft_http_cut)i),
+                         (unsigned)stats.cut_off[i]);
+    return 200;
 }
 
 /* Answers of parts of 2 ms, beside work that waits at each turn of the loop. */
@@ -187,14 +261,27 @@ static int state(void *arg, const struct ft_http_request *request, struct ft_wri
     return 200;
 }
 
+static int left(void *arg, const struct ft_http_request *request, struct ft_writer *w)
+{
+    (void)arg;
+    (void)request;
+    ft_write_fmt(w, "%zu", ft_http_room_left(&http->room));
+    return 200;
+}
+
 static void serve(int result)
 {
     char error[256];
     struct ft_loop *loop = ft_loop_new();
-    struct ft_http *http = ft_http_new(loop, "127.0.0.1:0", error, sizeof(error));
     uint16_t bound;
 
-    if (!http || ft_http_route(http, "/hold", "text/plain", hold, NULL) ||
+    http = ft_http_new(loop, "127.0.0.1:0", error, sizeof(error));
+    if (!http || ft_http_route(http, "/fat", "text/plain", fat, NULL) ||
+        ft_http_route(http, "/left", "text/plain", left, NULL) ||
+        ft_http_route(http, "/late", "text/plain", late, NULL) ||
+        ft_http_route(http, "/broken", "text/plain", broken, NULL) ||
+        ft_http_route(http, "/cuts", "text/plain", cuts, NULL) ||
+        ft_http_route(http, "/hold", "text/plain", hold, NULL) ||
         ft_http_route(http, "/good", "text/plain", good, NULL) ||
         ft_http_route(http, "/drip", "text/plain", drip, NULL) ||
         ft_http_route(http, "/slow", "text/plain", slow, NULL) ||
@@ -203,6 +290,8 @@ static void serve(int result)
         _exit(1);
     channel = ft_http_channel_new(http, "/stream", STREAMS);
     ft_http_limit(http, CONNECTION, ROOM);
+    if (impatient)
+        ft_http_patience(http, PATIENCE_S);
     if (busy) {
         work = ft_watch_once(loop, on_work, NULL);
         ft_watch_once_arm(work, 0);
@@ -240,18 +329,25 @@ static void stop(void)
     ck_assert_int_eq(status, 0);
 }
 
-static int asking(const char *target, const char *version)
+static int asking_slowly(const char *target, const char *version, int buffer)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
     char request[128];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), len;
 
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (buffer)
+        ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)), 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
     len = snprintf(request, sizeof(request), "GET %s HTTP/%s\r\nHost: localhost\r\n\r\n", target,
                    version);
     ck_assert_int_eq(send(fd, request, (size_t)len, 0), len);
     return fd;
+}
+
+static int asking(const char *target, const char *version)
+{
+    return asking_slowly(target, version, 0);
 }
 
 /* The head of an answer has come. */
@@ -263,6 +359,45 @@ static void answered(int fd, const char *first)
     ck_assert_int_eq(memcmp(text, first, strlen(first)), 0);
 }
 
+/* All that comes until the end. */
+static size_t take(int fd, char *text, size_t size)
+{
+    size_t len = 0;
+    ssize_t n;
+
+    while ((n = recv(fd, text + len, size - 1 - len, 0)) > 0)
+        len += (size_t)n;
+    text[len] = '\0';
+    close(fd);
+    return len;
+}
+
+static void get(const char *target, struct ft_writer *body)
+{
+    char error[256];
+
+    ft_writer_init(body, 1000);
+    ck_assert_int_eq(ft_http_get(endpoint, target, 60 * SECOND, -1, body, error, sizeof(error)),
+                     200);
+    ft_write_u8(body, '\0');
+}
+
+/* The kernel has taken of an answer what it takes. */
+static void settled(void)
+{
+    char before[32] = "";
+    struct ft_writer body;
+    bool same;
+
+    do {
+        usleep(50000);
+        get("/left", &body);
+        same = strcmp(before, (char *)body.bytes) == 0;
+        snprintf(before, sizeof(before), "%s", (char *)body.bytes);
+        ft_writer_free(&body);
+    } while (!same || strtoul(before, NULL, 10) == ROOM);
+}
+
 START_TEST(who_reads_waits_for_room)
 {
     struct ft_writer body;
@@ -272,11 +407,12 @@ START_TEST(who_reads_waits_for_room)
     ssize_t n;
 
     start();
-    holders[0] = asking("/hold", "1.0");
+    holders[0] = asking_slowly("/fat", "1.0", 4096);
     answered(holders[0], "HTTP/1.0 200 OK\r\n");
-    holders[1] = asking("/hold?too=1", "1.0");
+    settled();
+    holders[1] = asking("/hold", "1.0");
     answered(holders[1], "HTTP/1.0 200 OK\r\n");
-    /* A third large one is refused: what answers hold leaves room for their parts. */
+    /* What answers hold leaves room for a part of each: who would take it is refused. */
     fd = asking("/hold?too=1", "1.0");
     answered(fd, "HTTP/1.0 503 ");
     close(fd);
@@ -302,15 +438,61 @@ START_TEST(who_reads_waits_for_room)
 }
 END_TEST
 
-static void get(const char *target, struct ft_writer *body)
+static void expect_cuts(const char *text)
 {
-    char error[256];
+    struct ft_writer body;
 
-    ft_writer_init(body, 1000);
-    ck_assert_int_eq(ft_http_get(endpoint, target, 60 * SECOND, -1, body, error, sizeof(error)),
-                     200);
-    ft_write_u8(body, '\0');
+    for (;;) {
+        get("/cuts", &body);
+        if (body.len > 1)
+            break;
+        ft_writer_free(&body);
+        usleep(10000);
+    }
+    ck_assert_str_eq((char *)body.bytes, text);
+    ft_writer_free(&body);
 }
+
+/* The time that an answer is made in is not its reader's. */
+START_TEST(who_waits_for_us_is_not_cut_off)
+{
+    char text[1000];
+
+    impatient = true;
+    start();
+    impatient = false;
+    take(asking("/late", "1.0"), text, sizeof(text));
+    ck_assert_ptr_nonnull(strstr(text, "\r\n\r\nlate\n"));
+    stop();
+}
+END_TEST
+
+START_TEST(who_takes_nothing_is_cut_off_and_counted)
+{
+    int fd;
+
+    impatient = true;
+    start();
+    impatient = false;
+    fd = asking_slowly("/fat", "1.0", 4096);
+    answered(fd, "HTTP/1.0 200 OK\r\n");
+    expect_cuts("still 1 ");
+    close(fd);
+    stop();
+}
+END_TEST
+
+START_TEST(what_cannot_be_made_is_cut_off_and_counted)
+{
+    char text[1000];
+
+    start();
+    take(asking("/broken", "1.0"), text, sizeof(text));
+    ck_assert_ptr_null(strstr(text, "half"));
+    expect_cuts("failed 1 ");
+    stop();
+}
+END_TEST
 
 /* However many ask: other work has its turn before each part, and half of the time. */
 START_TEST(answers_go_behind_what_waits)
@@ -367,5 +549,6 @@ START_TEST(what_waits_for_a_stream_is_bounded)
 }
 END_TEST
 
-FT_UNIT_MAIN("http_room", who_reads_waits_for_room, answers_go_behind_what_waits,
-             what_waits_for_a_stream_is_bounded)
+FT_UNIT_MAIN("http_room", who_reads_waits_for_room, who_waits_for_us_is_not_cut_off,
+             who_takes_nothing_is_cut_off_and_counted, what_cannot_be_made_is_cut_off_and_counted,
+             answers_go_behind_what_waits, what_waits_for_a_stream_is_bounded)

@@ -120,7 +120,7 @@ START_TEST(a_loss_is_raised_once_and_cleared_when_it_is_over)
     ck_assert_str_eq(
         got.message,
         "fabrictrace-switchpoll 'p1' lost 300 of 10000 datagrams in 10 s "
-        "(kernel_buffer): enlarge the poller's receive buffer (and net.core.rmem_max)");
+        "(kernel_buffer): raise receive_buffer of the poller, and net.core.rmem_max of its host");
     interval(3, 10000, 900, 900);
     close_window(3);
     for (uint32_t w = 4; w <= 5; w++) {

@@ -125,13 +125,13 @@ START_TEST(an_event_names_the_link)
     windows(0, 3, false);
     ck_assert_ptr_null(line_with("\"underused\"", ""));
     windows(3, 12, false);
-    line = line_with("\"underused\"", "leaf0 up3");
+    line = line_with("\"underused\"", "\"subject\":\"leaf0/up3\"");
     ck_assert_ptr_nonnull(line);
     ck_assert_ptr_nonnull(strstr(line, "\"group\":\"leaf0/up\""));
     ck_assert_ptr_nonnull(strstr(line, "\"peer\":\"spine3\""));
     /* The flows that stayed are of the first window. */
     ck_assert_double_eq(number(line, "idle_since_ms"), (double)START_MS + 10);
-    ck_assert_ptr_null(line_with("\"underused\"", "leaf0 up0"));
+    ck_assert_ptr_null(line_with("\"underused\"", "leaf0/up0"));
     ck_assert_ptr_null(line_with("\"underused\"", "\"cleared\":true"));
     windows(12, 40, true);
     ck_assert_ptr_nonnull(line_with("\"underused\"", "\"cleared\":true"));

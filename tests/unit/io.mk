@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 io_tests = tests/unit/check_loop tests/unit/check_netlink tests/unit/check_pcap tests/unit/check_frame \
 	tests/unit/check_transport tests/unit/check_tls tests/unit/check_http tests/unit/check_http_room \
+	tests/unit/check_http_rendering \
 	tests/unit/check_spool tests/unit/check_turns tests/unit/check_standby tests/unit/check_kafka_consumer \
 	tests/unit/check_kafka_group
 check_PROGRAMS += $(io_tests)
@@ -55,6 +56,10 @@ tests_unit_check_spool_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 tests_unit_check_http_SOURCES = tests/unit/check_http.c tests/unit/unit.h
 tests_unit_check_http_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_http_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_http_rendering_SOURCES = tests/unit/check_http_rendering.c tests/unit/unit.h
+tests_unit_check_http_rendering_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_http_rendering_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_http_room_SOURCES = tests/unit/check_http_room.c tests/unit/unit.h
 tests_unit_check_http_room_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -8,11 +8,13 @@ measured in README.md. The windows are then of 10 s."""
 import http.client
 import json
 import os
+import re
 import resource
 import socket
 import threading
 import time
 import urllib.error
+from pathlib import Path
 
 import kit
 from kit import check, data, equal, number, record, until
@@ -95,7 +97,7 @@ class Client(threading.Thread):
     def __init__(self, daemon, first):
         super().__init__(daemon=True)
         self.daemon_, self.next, self.over = daemon, first, threading.Event()
-        self.answers, self.bytes, self.failed = 0, 0, []
+        self.answers, self.refused, self.bytes, self.failed = 0, 0, 0, []
 
     def run(self):
         while not self.over.is_set():
@@ -110,6 +112,7 @@ class Client(threading.Thread):
                 if answer.status not in (200, 503):
                     self.failed.append((target, answer.status))
                 self.answers += answer.status == 200
+                self.refused += answer.status == 503
                 c.close()
             except (OSError, http.client.HTTPException) as error:
                 self.failed.append((target, repr(error)))
@@ -128,14 +131,22 @@ NAMES = ("fabrictraced_windows_total", "fabrictraced_window_close_lag_seconds",
          "fabrictraced_window_close_seconds")
 
 
-def look(daemon):
-    """These metrics, of one page; None where the daemon has too much under way to give it."""
+def page(daemon):
+    """None where the daemon has too much under way to give it."""
     try:
-        lines = daemon.get("/metrics").splitlines()
+        return daemon.get("/metrics")
     except urllib.error.HTTPError as error:
         if error.code != 503:
             raise
         return None
+
+
+def look(daemon):
+    """These metrics, of one page, or None."""
+    lines = page(daemon)
+    if lines is None:
+        return None
+    lines = lines.splitlines()
     return tuple(sum(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
                  for name in NAMES)
 
@@ -150,10 +161,29 @@ def lags(daemon, windows):
     return found[1:]
 
 
+def cuts(daemon):
+    """Whom the daemon has cut off, by reason, and how many answers it gave once more."""
+    lines = until("there is room for a page", lambda: page(daemon)).splitlines()
+    shared = [line.split()[1] for line in lines
+              if line.startswith("fabrictraced_http_answers_shared_total ")]
+    found = (re.fullmatch(r'fabrictraced_http_cut_off_total\{reason="(\w+)"\} (\d+)', line)
+             for line in lines)
+    return {m[1]: int(m[2]) for m in found if m and int(m[2])}, int(shared[0])
+
+
+def cpu_s(daemon):
+    fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 def own_records(daemon):
     own = [r for r in json.loads(daemon.get("/api/v1/loss"))["records"]
            if r["program"] == "fabrictraced"][0]
     return {s["name"]: s for s in own["stages"]}["records"]
+
+
+def late_of(account):
+    return sum(d["count"] for d in account.get("drops", []) if d["reason"] == "late")
 
 
 def run(folder):
@@ -174,6 +204,8 @@ def run(folder):
         sockets += [asking(daemon, "/api/v1/stream") for _ in range(STREAMS)]
         sockets += [asking(daemon, "/api/v1/paths", 4096) for _ in range(READERS)]
         clients = [Client(daemon, i) for i in range(CLIENTS)]
+        late = late_of(own_records(daemon))
+        begun_s, spent_s = time.monotonic(), cpu_s(daemon)
         for client in clients:
             client.start()
         crowded = lags(daemon, WINDOWS)
@@ -181,16 +213,23 @@ def run(folder):
             client.over.set()
         for client in clients:
             client.join()
+        took_s, spent_s = time.monotonic() - begun_s, cpu_s(daemon) - spent_s
         sender.over.set()
         sender.join()
         check("every batch was acknowledged", sender.good)
         account = own_records(daemon)
-        equal("all that was sent came in, and was used", (account["received"], account["processed"],
-              account.get("drops", [])), (sender.sent, sender.sent, []))
-        failed = [f for c in clients for f in c.failed]
-        check(f"{sum(c.answers for c in clients)} large answers, "
-              f"{sum(c.bytes for c in clients) >> 20} MiB packed", not failed and
-              sum(c.answers for c in clients) > CLIENTS, failed[:5])
+        equal(f"all that was sent came in, and was used; {late} came late before the crowd, while the "
+              "daemon learnt", (account["received"], account["processed"] + late,
+              late_of(account) - late), (sender.sent, sender.sent, 0))
+        failed, (of, shared) = [f for c in clients for f in c.failed], cuts(daemon)
+        check(f"{sum(c.answers for c in clients)} large answers whole ({shared} made "
+              "for others), "
+              f"{sum(c.bytes for c in clients) >> 20} MiB packed, {sum(c.refused for c in clients)} "
+              f"refused before they began, cut off: {of or 'nobody'}; {spent_s:.1f} s of processor "
+              f"in {took_s:.1f} s", not failed and sum(c.answers for c in clients) > CLIENTS,
+              failed[:5])
+        check("no reader was cut off but those who took nothing", set(of) <= {"still"}
+              and of.get("still", 0) <= READERS, of)
         before, then = max(lag for lag, _ in quiet), max(lag for lag, _ in crowded)
         # The loop goes round once for each answer's slice, and other processes have the processor.
         check(f"windows close {then:.2f} s after their end at most, {before:.2f} s before; a close "
