@@ -17,8 +17,7 @@ cli_libftcli_a_SOURCES = \
 	cli/fetch/probe.c cli/fetch/probe.h \
 	cli/fetch/record.c cli/fetch/record.h \
 	cli/inputs/asked.c cli/inputs/asked.h \
-	cli/inputs/captured.c cli/inputs/captured.h \
-	cli/inputs/captured_load.c \
+	cli/inputs/captured_load.c cli/inputs/captured_load.h \
 	cli/inputs/change.c cli/inputs/change.h \
 	cli/inputs/hashes.c cli/inputs/hashes.h \
 	cli/inputs/inputs.c cli/inputs/inputs.h \
@@ -73,15 +72,11 @@ cli_libftcli_a_SOURCES = \
 	cli/traces/chakra_export.c \
 	cli/traces/chakra_import.c \
 	cli/whatif/whatif.c cli/whatif/whatif.h \
-	cli/whatif/whatif_draw.c cli/whatif/whatif_draw.h \
-	cli/whatif/whatif_error.c cli/whatif/whatif_error.h \
-	cli/whatif/whatif_measure.c cli/whatif/whatif_measure.h \
-	cli/whatif/whatif_record.c cli/whatif/whatif_record.h \
-	cli/whatif/whatif_times.c cli/whatif/whatif_times.h
+	cli/whatif/whatif_error.c cli/whatif/whatif_error.h
 
 bin_PROGRAMS += cli/fabrictrace
 cli_fabrictrace_SOURCES = cli/main.c
-cli_fabrictrace_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
+cli_fabrictrace_LDADD = cli/libftcli.a lib/whatif/libftwhatif.a lib/files/libftfiles.a lib/sim/libftsim.a \
 	lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a $(IO_LIBS) \
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) \
 	$(XXHASH_LIBS) $(NCURSES_LIBS) -lm

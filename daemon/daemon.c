@@ -8,6 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "daemon/api/comparison.h"
 #include "daemon/api/live.h"
 #include "daemon/api/metrics.h"
 #include "daemon/api/orders.h"
@@ -44,6 +45,7 @@ static void close_all(struct ft_daemon *d)
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->view.http);
+    ft_comparisons_free(d->view.comparisons);
     ft_group_reader_free(d->topics);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);

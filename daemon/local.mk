@@ -2,6 +2,7 @@
 noinst_LIBRARIES += daemon/libftdaemon.a
 daemon_libftdaemon_a_SOURCES = \
 	daemon/api/api.c daemon/api/api.h \
+	daemon/api/comparison.c daemon/api/comparison.h \
 	daemon/api/diagnoses.c daemon/api/diagnoses.h \
 	daemon/api/doctor.c daemon/api/doctor.h \
 	daemon/api/explain.c daemon/api/explain.h \
@@ -30,6 +31,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/topology.c daemon/api/topology.h \
 	daemon/api/view.h \
 	daemon/api/web.c daemon/api/web.h \
+	daemon/api/whatif.c daemon/api/whatif.h \
 	daemon/api/windows.c daemon/api/windows.h \
 	daemon/daemon.c daemon/daemon.h \
 	daemon/incident/entry.c daemon/incident/entry.h \
@@ -163,7 +165,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/window/loads.c daemon/window/loads.h \
 	daemon/window/window.c daemon/window/window.h
 
-DAEMON_LIBS = daemon/libftdaemon.a lib/topics/libfttopics.a lib/files/libftfiles.a lib/config/libftconfig.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a \
+DAEMON_LIBS = daemon/libftdaemon.a lib/topics/libfttopics.a lib/whatif/libftwhatif.a lib/files/libftfiles.a lib/sim/libftsim.a lib/config/libftconfig.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a \
 	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
 
 sbin_PROGRAMS += daemon/fabrictraced

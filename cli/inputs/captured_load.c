@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "cli/inputs/captured_load.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/fetch/fetch.h"
-#include "cli/inputs/captured.h"
+#include "cli/inputs/inputs.h"
 #include "cli/show/show.h"
 #include "lib/config/yaml.h"
 #include "lib/files/slurp.h"

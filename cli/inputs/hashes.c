@@ -10,115 +10,10 @@
 #include <sysexits.h>
 
 #include "cli/fetch/fetch.h"
-#include "lib/base/digest.h"
-#include "lib/base/grow.h"
 #include "proto/json.h"
 
 #define ERROR_BYTES  256
 #define TARGET_BYTES 640
-#define WORD_DIGITS  16
-
-static void set_free(struct ft_hashes_set *s)
-{
-    if (s->record)
-        protobuf_c_message_free_unpacked(&s->record->base, NULL);
-    free(s->model.rows);
-    free(s->entries);
-}
-
-void ft_hashes_list_free(struct ft_hashes_list *list)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        set_free(&list->sets[i]);
-    free(list->sets);
-    memset(list, 0, sizeof(*list));
-}
-
-static bool read_word(const char *text, uint64_t *word)
-{
-    *word = 0;
-    for (int i = 0; i < WORD_DIGITS; i++) {
-        char c = text[i];
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                                                : 16;
-
-        if (digit > 15)
-            return false;
-        *word = *word << 4 | digit;
-    }
-    return true;
-}
-
-static bool read_input(const char *text, struct ft_hash_input *in)
-{
-    if (!text || strlen(text) != (size_t)WORD_DIGITS * FT_HASH_WORDS)
-        return false;
-    for (unsigned i = 0; i < FT_HASH_WORDS; i++)
-        if (!read_word(text + (size_t)WORD_DIGITS * i, &in->word[i]))
-            return false;
-    return true;
-}
-
-/* Whether in begins with this bit: what elimination relies on. */
-static bool begins_with(const struct ft_hash_input *in, uint32_t bit)
-{
-    for (unsigned i = 0; i < FT_HASH_WORDS; i++)
-        if (in->word[i])
-            return 64 * i + (uint32_t)__builtin_ctzll(in->word[i]) == bit;
-    return false;
-}
-
-static bool read_rows(struct ft_hash_model *m, const Fabrictrace__HashFunction *f)
-{
-    for (size_t i = 0; i < f->n_rows; i++) {
-        const Fabrictrace__HashRow *row = f->rows[i];
-        struct ft_hash_row *to = &m->rows[i];
-
-        if (!row->has_bit || !row->has_code || row->code > UINT8_MAX ||
-            !read_input(row->input, &to->in) || !begins_with(&to->in, row->bit) ||
-            (i > 0 && row->bit <= m->rows[i - 1].bit))
-            return false;
-        to->bit = (uint16_t)row->bit;
-        to->code = (uint8_t)row->code;
-        if (to->code >> m->index_bits)
-            return false;
-    }
-    m->row_count = (uint32_t)f->n_rows;
-    return read_input(f->origin, &m->origin);
-}
-
-/* -EINVAL where it does not fit the record's links; -ENOMEM. */
-static int read_function(struct ft_hashes_set *s, const Fabrictrace__HashFunction *f)
-{
-    struct ft_hash_model *m = &s->model;
-
-    while (m->index_bits < 7 && (size_t)1 << m->index_bits < f->n_links)
-        m->index_bits++;
-    if (f->n_links != (size_t)1 << m->index_bits || f->n_rows > FT_HASH_BITS ||
-        f->n_entries > FT_HASH_ENTRIES_MAX)
-        return -EINVAL;
-    m->rows = calloc(f->n_rows + 1, sizeof(*m->rows));
-    s->entries = calloc(f->n_entries + 1, sizeof(*s->entries));
-    if (!m->rows || !s->entries)
-        return -ENOMEM;
-    if (!read_rows(m, f))
-        return -EINVAL;
-    for (size_t i = 0; i < FT_HASH_MEMBERS_MAX; i++)
-        m->member[i] = FT_HASH_MEMBERS_MAX;
-    for (size_t i = 0; i < f->n_links; i++) {
-        if (f->links[i] > s->record->n_members)
-            return -EINVAL;
-        if (f->links[i])
-            m->member[i] = f->links[i] - 1;
-    }
-    for (; s->entry_count < f->n_entries; s->entry_count++)
-        if (strlen(f->entries[s->entry_count]) != WORD_DIGITS ||
-            !read_word(f->entries[s->entry_count], &s->entries[s->entry_count]))
-            return -EINVAL;
-    m->kind = FT_HASH_LINEAR;
-    return 0;
-}
 
 static const ProtobufCMessageDescriptor *pick_hash(const char *name)
 {
@@ -127,25 +22,15 @@ static const ProtobufCMessageDescriptor *pick_hash(const char *name)
 
 static int add_set(struct ft_hashes_list *list, const char *text, char *error, size_t bytes)
 {
-    struct ft_hashes_set s = {0};
     ProtobufCMessage *message;
-    void *sets;
     int rc = ft_json_read(text, strlen(text), "schema", pick_hash, &message, error, bytes);
 
     if (rc)
         return rc;
-    s.record = (Fabrictrace__Hash *)message;
-    if (s.record->function)
-        rc = read_function(&s, s.record->function);
-    sets = rc ? NULL : ft_grow(list->sets, list->count, &list->size, sizeof(*list->sets));
-    if (!sets) {
+    rc = ft_hashes_add_take(list, (Fabrictrace__Hash *)message);
+    if (rc)
         snprintf(error, bytes, "a learnt hash function cannot be read");
-        set_free(&s);
-        return rc ? rc : -ENOMEM;
-    }
-    list->sets = sets;
-    list->sets[list->count++] = s;
-    return 0;
+    return rc;
 }
 
 static int add_sets(struct ft_hashes_list *list, const struct ft_value *records,
@@ -187,41 +72,4 @@ int ft_hashes_load(const struct ft_args *args, const char *command, struct ft_ha
     if (rc)
         ft_hashes_list_free(list);
     return rc;
-}
-
-const struct ft_hashes_set *ft_hashes_find(const struct ft_hashes_list *list,
-                                           const struct ft_choice *choice)
-{
-    for (uint32_t i = 0; i < list->count; i++) {
-        const Fabrictrace__Hash *r = list->sets[i].record;
-        uint32_t k = 0;
-
-        if (!r->switch_ || r->n_members != choice->count ||
-            strcmp(r->switch_, choice->at->name) != 0)
-            continue;
-        while (k < choice->count &&
-               strcmp(r->members[k], ft_topology_port(choice->t, choice->links[k])->name) == 0)
-            k++;
-        if (k == choice->count)
-            return &list->sets[i];
-    }
-    return NULL;
-}
-
-uint32_t ft_hashes_choose(void *arg, const struct ft_choice *choice, uint32_t in,
-                          const struct ft_tuple *tuple)
-{
-    const struct ft_hashes_set *s = ft_hashes_find(arg, choice);
-    struct ft_hash_input input;
-    uint32_t entry = 0, member;
-    uint64_t digest;
-
-    if (!s || s->model.kind != FT_HASH_LINEAR)
-        return FT_NONE;
-    digest = ft_digest_text(ft_topology_port(choice->t, in)->name, 0);
-    while (entry < s->entry_count && s->entries[entry] != digest)
-        entry++;
-    ft_hash_input(&input, tuple, entry < s->entry_count ? entry : FT_HASH_ENTRIES_MAX);
-    member = ft_hash_predict(&s->model, &input);
-    return member < choice->count ? member : FT_NONE;
 }

@@ -2,39 +2,12 @@
 #ifndef FT_CLI_INPUTS_HASHES_H
 #define FT_CLI_INPUTS_HASHES_H
 /*
- * How switches choose among equal-cost links, as the daemon has learnt it, to predict links by
- * (lib/fabric/hash_model.h). Owner: the caller. Thread: one.
+ * What the daemon has learnt of switches' hashes. Owner: the caller. Thread: one.
  */
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "cli/args/args.h"
-#include "lib/sim/hashed.h"
-#include "proto/fabrictrace.pb-c.h"
+#include "lib/whatif/learnt.h"
 
-struct ft_hashes_set {
-    Fabrictrace__Hash *record;
-    struct ft_hash_model model; /* kind FT_HASH_UNKNOWN: nothing can be predicted */
-    uint64_t *entries;          /* digests of ports of entry */
-    uint32_t entry_count;
-};
-
-struct ft_hashes_list {
-    struct ft_hashes_set *sets;
-    uint32_t count;
-    size_t size;
-};
-
-/* The exit status: 0, or another after complaints to standard error. free takes zeroed ones. */
+/* The exit status: 0, or another after complaints to standard error. */
 int ft_hashes_load(const struct ft_args *args, const char *command, struct ft_hashes_list *list);
-void ft_hashes_list_free(struct ft_hashes_list *list);
-
-/* The set of a switch that chooses from these links; NULL: none was seen. */
-const struct ft_hashes_set *ft_hashes_find(const struct ft_hashes_list *list,
-                                           const struct ft_choice *choice);
-
-/* A prediction; arg: the list. */
-uint32_t ft_hashes_choose(void *arg, const struct ft_choice *choice, uint32_t in,
-                          const struct ft_tuple *tuple);
 
 #endif

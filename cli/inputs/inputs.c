@@ -156,11 +156,3 @@ int ft_inputs_load(const struct ft_args *args, struct ft_inputs *inputs, FILE *e
     ft_diag_free(diag);
     return rc;
 }
-
-void ft_inputs_free(struct ft_inputs *inputs)
-{
-    ft_flows_free(&inputs->flows);
-    ft_topology_free(inputs->topology);
-    free(inputs->dead);
-    memset(inputs, 0, sizeof(*inputs));
-}

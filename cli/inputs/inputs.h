@@ -8,17 +8,10 @@
 #include <stdio.h>
 
 #include "cli/args/args.h"
-#include "lib/files/flows_file.h"
+#include "lib/whatif/inputs.h"
 
-struct ft_inputs {
-    struct ft_topology *topology;
-    struct ft_flow_list flows;
-    bool *dead; /* by port; NULL: none */
-};
-
-/* 0, or EX_NOINPUT, EX_DATAERR or EX_OSERR after complaints to err. free takes zeroed inputs. */
+/* 0, or EX_NOINPUT, EX_DATAERR or EX_OSERR after complaints to err. */
 int ft_inputs_load(const struct ft_args *args, struct ft_inputs *inputs, FILE *err);
-void ft_inputs_free(struct ft_inputs *inputs);
 
 /* What --failed names, by port; *dead is the caller's in any case. The exit status likewise. */
 int ft_inputs_failed(const struct ft_args *args, const struct ft_topology *t, bool **dead,

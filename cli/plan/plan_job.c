@@ -9,6 +9,9 @@
 #include <sysexits.h>
 
 #include "cli/fetch/fetch.h"
+#include "cli/inputs/captured_load.h"
+#include "cli/inputs/hashes.h"
+#include "cli/inputs/inputs.h"
 #include "cli/plan/plan_files.h"
 #include "cli/plan/plan_ports.h"
 #include "lib/sim/loads.h"
@@ -183,8 +186,9 @@ static int measure(const struct ft_plan_job *p, const struct ft_path *paths,
                    struct ft_plan_state *state)
 {
     const struct ft_captured *c = &p->captured;
-    struct ft_policy_input in = {c->inputs.topology, c->inputs.flows.demands, c->inputs.flows.count,
-                                 NULL};
+    struct ft_policy_input in = {.topology = c->inputs.topology,
+                                 .demands = c->inputs.flows.demands,
+                                 .count = c->inputs.flows.count};
     uint32_t *first = calloc((size_t)in.count + 1, sizeof(*first));
     double *times_s = calloc((size_t)p->times.count + 1, sizeof(*times_s));
     int rc = first && times_s ? 0 : -ENOMEM;

@@ -14,13 +14,13 @@
  * job's present flows has to be as samples show it.
  */
 #include "cli/inputs/asked.h"
-#include "cli/inputs/captured.h"
-#include "cli/inputs/hashes.h"
-#include "cli/whatif/whatif_error.h"
-#include "cli/whatif/whatif_measure.h"
-#include "cli/whatif/whatif_times.h"
 #include "lib/base/writer.h"
 #include "lib/sim/reassign.h"
+#include "lib/whatif/captured.h"
+#include "lib/whatif/error.h"
+#include "lib/whatif/learnt.h"
+#include "lib/whatif/measure.h"
+#include "lib/whatif/times.h"
 
 #define FT_PLAN_REASONS_MAX 32
 #define FT_PLAN_REASON      256

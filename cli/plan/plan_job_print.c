@@ -9,6 +9,7 @@
 #include "cli/output/grid.h"
 #include "cli/output/units.h"
 #include "cli/plan/plan_job.h"
+#include "cli/whatif/whatif_error.h"
 
 #define LINE_MAX_BYTES (64u << 20)
 /* Flow labels whose 14 lowest bits and 6 highest ones give the port (RDMA core): port 0xc000 needs

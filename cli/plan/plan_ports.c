@@ -79,8 +79,9 @@ int ft_plan_predict(const struct ft_plan_job *p, uint32_t flow, const bool *dead
 static uint32_t find_paths(const struct ft_plan_job *p, uint32_t flow, bool asking,
                            struct ft_path *found)
 {
-    struct ft_policy_input in = {p->captured.inputs.topology, p->captured.inputs.flows.demands,
-                                 p->captured.inputs.flows.count, NULL};
+    struct ft_policy_input in = {.topology = p->captured.inputs.topology,
+                                 .demands = p->captured.inputs.flows.demands,
+                                 .count = p->captured.inputs.flows.count};
     uint32_t most = ft_policy_paths(&in, flow, found, PATHS_MAX), all, count = 0, unknown = 0;
     uint32_t tries = p->asked && ASKED_TRIES(most) < TRIES_MAX ? ASKED_TRIES(most) : TRIES_MAX;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "cli/inputs/captured.h"
+#include "cli/inputs/captured_load.h"
 #include "cli/traces/chakra.h"
 #include "lib/sim/loads.h"
 #include "proto/chakra.h"

@@ -7,12 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
+#include "cli/inputs/captured_load.h"
 #include "cli/inputs/change.h"
+#include "cli/inputs/hashes.h"
 #include "cli/inputs/inputs.h"
 #include "cli/output/grid.h"
 #include "cli/output/units.h"
-#include "cli/whatif/whatif_record.h"
+#include "cli/whatif/whatif_error.h"
+#include "lib/whatif/record.h"
+#include "proto/json.h"
+
+#define LINE_MAX_BYTES (16u << 20)
 
 /* All that a run compares. */
 struct run {
@@ -203,22 +210,45 @@ static uint32_t chosen_policies(const char *names, bool captured)
     return captured ? chosen | 1u << FT_WHATIF_OBSERVED : chosen;
 }
 
+/* arg: what went wrong so far. */
+static void print_line(void *arg, const char *schema, const ProtobufCMessage *message)
+{
+    int *rc = arg;
+    char first[64];
+    struct ft_writer w;
+
+    ft_writer_init(&w, LINE_MAX_BYTES);
+    snprintf(first, sizeof(first), "\"schema\":\"%s\"", schema);
+    if (ft_json_write(&w, message, first) < 0)
+        *rc = -ENOMEM;
+    else
+        printf("%.*s\n", (int)w.len, (const char *)w.bytes);
+    ft_writer_free(&w);
+}
+
+static int print_captured(const struct run *r)
+{
+    const struct ft_captured *c = &r->captured;
+    int printed = 0;
+    const struct ft_whatif_out out = {print_line, &printed};
+    int rc = ft_whatif_emit_captured(&out, NULL, c, r->w.in.topology, r->w.times, &r->error);
+
+    for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
+        if (r->chosen >> i & 1)
+            rc = ft_whatif_emit_captured(&out, &r->outcomes[i], c,
+                                         i == FT_WHATIF_OBSERVED ? r->w.as_is.topology
+                                                                 : r->w.in.topology,
+                                         r->w.times, &r->error);
+    return rc ? rc : printed;
+}
+
 static int show_captured(const struct run *r)
 {
     const struct ft_captured *c = &r->captured;
-    const struct ft_topology *t = r->w.in.topology;
     int rc;
 
-    if (r->args->json) {
-        rc = ft_whatif_print_captured(NULL, c, t, r->w.times, &r->error);
-        for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
-            if (r->chosen >> i & 1)
-                rc = ft_whatif_print_captured(&r->outcomes[i], c,
-                                              i == FT_WHATIF_OBSERVED ? r->w.as_is.topology
-                                                                      : r->w.in.topology,
-                                              r->w.times, &r->error);
-        return rc;
-    }
+    if (r->args->json)
+        return print_captured(r);
     rc = print_table(r);
     if (rc == 0 && r->w.times)
         rc = print_times(r);
@@ -236,15 +266,27 @@ static int show_captured(const struct run *r)
 static int show(const struct run *r)
 {
     int rc = 0;
+    const struct ft_whatif_out out = {print_line, &rc};
 
     if (r->w.captured)
         return show_captured(r);
     if (!r->args->json)
         return print_table(r);
-    for (int i = 0; i < FT_WHATIF_POLICIES && rc == 0; i++)
+    for (int i = 0; i < FT_WHATIF_POLICIES; i++)
         if (r->chosen >> i & 1)
-            rc = ft_whatif_print_policy(&r->outcomes[i], &r->inputs);
+            ft_whatif_emit_policy(&out, &r->outcomes[i], &r->inputs);
     return rc;
+}
+
+/* On a terminal; draw 0: it is over. */
+static void progress(enum ft_whatif_policy policy, uint32_t draw)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (draw)
+        fprintf(stderr, "\rwhatif: %s, draw %u\x1b[K", ft_whatif_name(policy), draw);
+    else
+        fprintf(stderr, "\r\x1b[K");
 }
 
 static int compare(struct run *r)
@@ -325,8 +367,10 @@ static int prepare(struct run *r)
     r->w.pairs = args->pairs;
     r->w.spray = args->spray;
     r->w.draws = args->draws;
-    r->w.as_is = (struct ft_policy_input){inputs->topology, inputs->flows.demands,
-                                          inputs->flows.count, NULL};
+    r->w.progress = progress;
+    r->w.as_is = (struct ft_policy_input){.topology = inputs->topology,
+                                          .demands = inputs->flows.demands,
+                                          .count = inputs->flows.count};
     r->w.in = r->w.as_is;
     return change(r, inputs->topology, &r->w.in);
 }

@@ -23,6 +23,7 @@
 #include "daemon/api/spread.h"
 #include "daemon/api/topology.h"
 #include "daemon/api/view.h"
+#include "daemon/api/whatif.h"
 #include "daemon/api/windows.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/window/window.h"
@@ -87,6 +88,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/rhythms", JSON, ft_api_rhythms},
         {"/api/v1/spread", JSON, ft_api_spread},
         {"/api/v1/plans", JSON, ft_api_plans},
+        {"/api/v1/whatif", JSON, ft_api_whatif},
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},

@@ -14,7 +14,7 @@
 
 #define PARAMETERS_MAX 12
 #define LISTS_MAX      7
-#define MESSAGES_MAX   64
+#define MESSAGES_MAX   96
 
 struct parameter {
     const char *name;
@@ -43,6 +43,10 @@ static const struct parameter parameters[] = {
     {"to_ms", "integer", "Before this time."},
     {"at_ms", "integer", "The window that holds this time, instead of the last one."},
     {"function", "string", "true: with the function that was learnt, to predict links by."},
+    {"policy", "string", "Policies, with commas between; fabrictrace-api(7) lists them."},
+    {"seeds", "integer", "Draws of a policy by chance, from 1 to 100; 20 where it is not given."},
+    {"pairs", "integer", "Queue pairs of a flow, from 1 to 8."},
+    {"spray", "integer", "Paths of a sprayed flow at most, from 1 to 64."},
     {"sort", "string", "rate (the standard) or flow."},
     {"limit", "integer", "At most so many records."},
     {"cursor", "string", "Where the page begins: next of the answer before."},
@@ -158,6 +162,11 @@ static const struct endpoint endpoints[] = {
      .summary = "Plans of source ports that agents gave ports of, and how far each has come.",
      .parameters = {"job", PAGE},
      .lists = {{"records", SCHEMA("plan")}}},
+    {.path = "whatif",
+     .summary = "What other policies of routing would do to the traffic of the last window, with "
+                "the model's error; one at a time.",
+     .parameters = {"policy", "seeds", "pairs", "spray"},
+     .lists = {{"records", SCHEMA("whatif")}}},
     {.path = "loss",
      .summary = "The accounting of this daemon, and the last one of each other program.",
      .parameters = {PAGE},
@@ -181,6 +190,7 @@ static const struct {
     {SCHEMA("matrix"), &fabrictrace__matrix__descriptor},
     {SCHEMA("queue_pair"), &fabrictrace__queue_pair_end__descriptor},
     {SCHEMA("finding"), &fabrictrace__finding__descriptor},
+    {SCHEMA("whatif"), &fabrictrace__what_if__descriptor},
 };
 
 static const ProtobufCMessageDescriptor *of_kind(Fabrictrace__Record__KindCase kind)

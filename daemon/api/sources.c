@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <sysexits.h>
 
+#include "daemon/api/comparison.h"
 #include "daemon/api/live.h"
 #include "daemon/api/orders.h"
 #include "daemon/api/view.h"
@@ -88,5 +89,6 @@ int ft_api_open_http(struct ft_view *view, struct ft_loop *loop, const struct ft
         .bytes_max = s->http_bytes,
     };
 
-    return ft_web_open(loop, &config, view, live, &view->http);
+    view->comparisons = ft_comparisons_new(loop, s->http_bytes / 2);
+    return view->comparisons ? ft_web_open(loop, &config, view, live, &view->http) : EX_OSERR;
 }

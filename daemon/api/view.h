@@ -18,6 +18,7 @@ struct ft_http;
 struct ft_loop;
 struct ft_oracle;
 struct ft_orders;
+struct ft_comparisons;
 struct ft_recorder;
 struct ft_settings;
 struct ft_head;
@@ -44,7 +45,8 @@ struct ft_view {
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */
     struct ft_view_limits limits;
-    struct ft_orders *orders;       /* NULL: pages follow keys alone */
+    struct ft_orders *orders; /* NULL: pages follow keys alone */
+    struct ft_comparisons *comparisons;
     const struct ft_oracle *oracle; /* NULL: switches are not asked */
     /* For the file of an incident. */
     struct ft_recorder *recorder;       /* NULL: nothing is kept for one */

@@ -12,6 +12,10 @@ void ft_topology_free(struct ft_topology *t)
 {
     if (!t)
         return;
+    if (t->others) {
+        t->others--;
+        return;
+    }
     ft_index_free(&t->index);
     free(t->fabric);
     free(t->switches);
@@ -31,6 +35,14 @@ void ft_topology_free(struct ft_topology *t)
     free(t->down);
     free(t->valley);
     free(t);
+}
+
+struct ft_topology *ft_topology_keep(const struct ft_topology *t)
+{
+    struct ft_topology *kept = (struct ft_topology *)(uintptr_t)t;
+
+    kept->others++;
+    return kept;
 }
 
 const char *ft_topology_fabric(const struct ft_topology *t)

@@ -161,6 +161,8 @@ int ft_topology_attach(struct ft_topology_builder *b, uint32_t nic_id, const cha
  * down; a tier that cannot be worked out; over 16,384 switches). The builder stays the caller's.
  * Memory: about 250 bytes a port, and 2 bytes for each pair of a switch with NICs and a switch. */
 struct ft_topology *ft_topology_build(const struct ft_topology_builder *b, struct ft_diag *diag);
+/* Another owner of it, who frees it as well: it never changes. Thread: one for all of them. */
+struct ft_topology *ft_topology_keep(const struct ft_topology *t);
 void ft_topology_free(struct ft_topology *t);
 
 const char *ft_topology_fabric(const struct ft_topology *t);

@@ -105,6 +105,7 @@ struct ft_neighbour {
 };
 
 struct ft_topology {
+    uint32_t others; /* owners besides the first */
     char *fabric;
     struct ft_index index;
     struct ft_switch *switches;

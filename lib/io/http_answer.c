@@ -13,6 +13,9 @@
 
 #define DETAIL_BYTES_MAX 2048
 
+/* Seconds after which what found no room may find some. */
+#define RETRY_AFTER_S "2"
+
 const char *ft_http_status_text(int status)
 {
     switch (status) {
@@ -200,5 +203,8 @@ void ft_http_problem(struct ft_http *http, struct evhttp_request *req, int statu
     write_plain(&body, detail, len);
     ft_write_str(&body, "\"}\n");
     ft_http_head(req, "application/problem+json", NULL);
+    /* RFC 9110, section 10.2.3. */
+    if (status == 503)
+        evhttp_add_header(evhttp_request_get_output_headers(req), "Retry-After", RETRY_AFTER_S);
     ft_http_send(http, req, status, &body, false);
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
+
 /* Shares that differ by rounding alone are the same. */
 #define SLACK 1e-12
 /* Of what a flow had to carry: less than this is nothing. */
@@ -55,6 +57,7 @@ static double share_of(const struct filling *w, uint32_t link)
 
 static void fix(struct filling *w, uint32_t flow, double rate)
 {
+    ft_task_spend(w->f->task, 1);
     w->rate[flow] = rate;
     w->rising[flow] = false;
     for (uint32_t i = w->f->first[flow]; i < w->f->first[flow + 1]; i++) {
@@ -140,7 +143,7 @@ static int order_by_demand(struct filling *w, const uint32_t *active, uint32_t c
         w->rising[flow] = true;
     }
     if (w->f->demand)
-        qsort(wishes, count, sizeof(*wishes), compare_wishes);
+        ft_task_sort(w->f->task, wishes, count, sizeof(*wishes), compare_wishes);
     for (uint32_t i = 0; i < count; i++)
         w->by_demand[i] = wishes[i].flow;
     free(wishes);
@@ -164,6 +167,7 @@ static void list_users(struct filling *w, uint32_t count)
             uint32_t l = f->link[k];
 
             w->users[w->start[l] + w->count[l]++] = w->by_demand[i];
+            ft_task_spend(f->task, k == f->first[w->by_demand[i]]);
         }
     for (uint32_t l = 0; l < f->links; l++)
         if (w->count[l])
@@ -290,6 +294,7 @@ static bool advance(struct play *p, double until, const double *bits)
         if (--p->open[round] == 0)
             p->round_end_s[round] = p->now;
     }
+    ft_task_spend(p->f->task, 1 + p->count / 16);
     p->count = kept;
     return true;
 }

@@ -12,6 +12,8 @@
  */
 #include <stdint.h>
 
+struct ft_task;
+
 struct ft_fluid {
     uint32_t links;
     const double *capacity; /* by link */
@@ -19,6 +21,7 @@ struct ft_fluid {
     const uint32_t *first; /* link[first[f]] up to link[first[f + 1]] are the links of flow f */
     const uint32_t *link;
     const double *demand; /* by flow; INFINITY: as much as there is. NULL: all that */
+    struct ft_task *task; /* pauses when the work of a step is done; NULL: nobody waits */
 };
 
 /* Rates of some flows alone, active[count], or of all where active is NULL. Of the others rate[] is

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/sim/clos.h"
 #include "lib/sim/ends.h"
 #include "lib/sim/loads.h"
@@ -122,6 +123,7 @@ static int check_reachable(struct work *w)
             w->plan->unreachable = i;
             return -EHOSTUNREACH;
         }
+        ft_task_spend(in.task, 1);
     }
     return 0;
 }
@@ -163,6 +165,16 @@ static void report(const struct work *w, uint32_t done)
         w->in->progress(w->in->arg, done, w->in->count);
 }
 
+/* A search for flow to go within its bounds, whose looks count as work. */
+static bool search(struct work *w, uint32_t flow, uint32_t looks)
+{
+    uint64_t before = ft_placement_looked(w->placement);
+    bool found = ft_placement_within(w->placement, flow, looks);
+
+    ft_task_spend(w->in->task, 1 + (ft_placement_looked(w->placement) - before));
+    return found;
+}
+
 static uint32_t looks_left(const struct work *w)
 {
     return ft_placement_looked(w->placement) < LOOKS_ALL ? LOOKS_MAX : 1;
@@ -180,7 +192,7 @@ static int assign_rest(struct work *w)
         report(w, ++done);
         if (plan->paths[flow].hop_count > 0)
             continue;
-        if (plan->equal && ft_placement_within(w->placement, flow, looks_left(w)))
+        if (plan->equal && search(w, flow, looks_left(w)))
             continue;
         if (!ft_placement_least(w->placement, flow))
             return -EHOSTUNREACH;
@@ -202,7 +214,7 @@ static uint32_t relieve_links(struct work *w)
             continue;
         n = ft_placement_list(w->placement, link, w->flows, w->in->count);
         for (uint32_t i = 0; i < n && load[link] > w->limit[link]; i++)
-            ft_placement_within(w->placement, w->flows[i], looks_left(w));
+            search(w, w->flows[i], looks_left(w));
         left += load[link] > w->limit[link];
     }
     return left;
@@ -249,12 +261,13 @@ static void relieve_fullest(struct work *w)
         limit_share(w, share * (1 - 1e-6));
         n = ft_placement_list(w->placement, link, w->flows, w->in->count);
         for (uint32_t i = 0; i < n && !relieved && work < RELIEF_WORK; i++) {
-            relieved = ft_placement_within(w->placement, w->flows[i], RELIEF_LOOKS);
+            relieved = search(w, w->flows[i], RELIEF_LOOKS);
             work += RELIEF_LOOKS * 16;
         }
         if (!relieved)
             return;
         work += ft_links_of(w->in->topology);
+        ft_task_spend(w->in->task, ft_links_of(w->in->topology) / 256);
     }
 }
 
@@ -329,6 +342,7 @@ static void measure(struct work *w)
     const struct ft_plan_input *in = w->in;
     const double *load = ft_placement_load(w->placement);
 
+    ft_task_spend(in->task, in->count / 64);
     for (uint32_t i = 0; i < in->count; i++)
         plan->moved += in->previous && !same_path(&plan->paths[i], &in->previous[i]);
     for (uint32_t i = 0; i < ft_topology_ports(in->topology); i++) {
@@ -339,6 +353,7 @@ static void measure(struct work *w)
         flows = ft_placement_list(w->placement, i, w->flows, in->count);
         plan->flows_most = flows > plan->flows_most ? flows : plan->flows_most;
         plan->crowded += flows > ft_bound_flows(&w->bounds, set);
+        ft_task_spend(in->task, 1);
     }
     for (uint32_t i = 0; plan->equal && i < ft_links_of(in->topology); i++)
         if (w->bounds.set[i] != FT_NONE && in->count > 0 && speed_of(w, i) > 0 &&
@@ -359,10 +374,12 @@ static int make(struct work *w)
         rc = ft_ends_choose(in->topology, in->dead, in->demands, w->order, in->count, w->ends);
     if (rc)
         return rc;
+    ft_task_spend(in->task, in->count);
     look_at_speeds(w);
     for (uint32_t i = 0; i < in->count; i++)
         w->weight[i] = w->plan->equal ? 1 : (double)in->demands[i].rate_bps;
     rc = in->previous ? keep_previous(w) : colour_flows(w);
+    ft_task_spend(in->task, in->count);
     if (rc == 0 && !in->previous)
         drop_dead(w);
     if (rc == 0)

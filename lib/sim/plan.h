@@ -23,12 +23,15 @@
 #include "lib/fabric/paths.h"
 #include "lib/sim/demand.h"
 
+struct ft_task;
+
 struct ft_plan_input {
     const struct ft_topology *topology;
     const struct ft_demand *demands;
     uint32_t count;
     const bool *dead;               /* by port: the link that leaves there; NULL: none */
     const struct ft_path *previous; /* hop_count 0: the flow is new; NULL: no plan before */
+    struct ft_task *task;           /* pauses when a step's work is done; NULL: nobody waits */
     void (*progress)(void *arg, uint32_t done, uint32_t of); /* may be NULL */
     void *arg;
 };

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/base/task.h"
 #include "lib/sim/loads.h"
 
 /* Of more paths than this the first are chosen from. */
@@ -46,6 +47,7 @@ static int choose(const struct ft_policy_input *in, choose_fn fn, void *arg, str
             rc = -EHOSTUNREACH;
         else
             paths[i] = found[fn(arg, i, found, n)];
+        ft_task_spend(in->task, 1 + n / 4);
     }
     free(found);
     return rc;

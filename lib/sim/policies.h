@@ -11,11 +11,14 @@
 #include "lib/fabric/paths.h"
 #include "lib/sim/demand.h"
 
+struct ft_task;
+
 struct ft_policy_input {
     const struct ft_topology *topology;
     const struct ft_demand *demands;
     uint32_t count;
-    const bool *dead; /* by port; NULL: none */
+    const bool *dead;     /* by port; NULL: none */
+    struct ft_task *task; /* pauses when the work of a step is done; NULL: nobody waits */
 };
 
 /* All fill paths[count]; -EHOSTUNREACH where a flow has no living path, -ENOMEM. */

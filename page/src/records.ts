@@ -278,6 +278,49 @@ export interface Diagnosis {
     links?: { switch?: string; port?: string; errors?: number; discards?: number; suspect?: boolean }[];
 }
 
+export interface Draws {
+    mean?: number;
+    min?: number;
+    max?: number;
+}
+
+export interface PolicyLayer {
+    name?: string;
+    links?: number;
+    fim?: Draws;
+    flows_most?: Draws;
+}
+
+export interface Policy {
+    policy?: string;
+    draws?: number;
+    layers?: PolicyLayer[];
+    slowest_share?: Draws;
+    hottest_load?: number;
+    load_most?: Draws;
+}
+
+export interface Errors {
+    count?: number;
+    median?: number;
+    p90?: number;
+    worst?: number;
+}
+
+export interface WhatIf {
+    schema: string;
+    window_start_ms?: number;
+    window_end_ms?: number;
+    figures?: Policy;
+    flows?: number;
+    unresolved?: number;
+    sprayed?: number;
+    strangers?: number;
+    small?: number;
+    beyond?: number;
+    error?: { rates?: Errors; limited?: Errors; loads?: Errors };
+}
+
 export interface Plan {
     schema: string;
     time_ms?: number;

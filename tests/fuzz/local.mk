@@ -62,7 +62,7 @@ tests_fuzz_fuzz_flight_LDADD = $(tests_fuzz_fuzz_csv_LDADD)
 
 tests_fuzz_fuzz_chakra_SOURCES = tests/fuzz/fuzz_chakra.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_chakra_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_chakra_LDADD = cli/libftcli.a lib/files/libftfiles.a lib/sim/libftsim.a \
+tests_fuzz_fuzz_chakra_LDADD = cli/libftcli.a lib/whatif/libftwhatif.a lib/files/libftfiles.a lib/sim/libftsim.a \
 	lib/fabric/libftfabric.a lib/config/libftconfig.a proto/libftproto.a lib/base/libftbase.a \
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS)
 

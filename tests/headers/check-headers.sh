@@ -21,13 +21,14 @@ declare -A below=(
     [lib/diagnosis]="lib/base proto"
     [lib/sim]="lib/base lib/fabric"
     [lib/files]="lib/base lib/config lib/fabric lib/sim"
+    [lib/whatif]="lib/base lib/fabric lib/files lib/sim proto"
     [lib/io]="lib/base"
     [proto]="lib/base"
     [lib/topics]="lib/base lib/config lib/io proto"
     [agent]="lib/base lib/config lib/fabric lib/io lib/topics proto"
     [switchpoll]="lib/base lib/config lib/fabric lib/io lib/topics proto"
-    [daemon]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim lib/topics proto"
-    [cli]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim proto"
+    [daemon]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim lib/topics lib/whatif proto"
+    [cli]="lib/base lib/config lib/diagnosis lib/fabric lib/files lib/io lib/sim lib/whatif proto"
 )
 
 # third-party header (pattern): files that may include it (patterns)

@@ -114,6 +114,31 @@ async function byKeys(page) {
     check('Tab goes through head and views', ['fabrictrace', 'Fabric', 'Imbalance', 'Moment'].every((t) => reached.includes(t)), reached.join(', '));
 }
 
+/** What other routing would have done: by keys, as figures beside what was measured, with its error. */
+async function whatIf(page) {
+    await open(page, 'imbalance', 'Imbalance');
+    const region = page.getByRole('region', { name: 'What other routing would have done' });
+    check('nothing is computed before it is asked for', await region.locator('figure').count() === 0);
+    await region.getByRole('button', { name: 'Compute for the last window' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.querySelector('section[aria-labelledby=whatif] [role=status]')?.textContent === 'Computed.', null, { timeout: 2 * WAIT_MS });
+    const text = await region.innerText();
+    const load = region.getByRole('list', { name: 'Hottest link, of its speed, by policy' });
+    const policies = await load.locator('.policy').allTextContents();
+    check('each policy has its range', ['observed', 'ecmp', 'static', 'greedy', 'plan', 'spray'].every((p) => policies.includes(p)), policies.join(', '));
+    const ecmp = await load.locator('li').nth(policies.indexOf('ecmp')).locator('.figures').textContent();
+    check('that of ECMP is over its draws', /20 draws$/.test(ecmp), ecmp);
+    check('it is said that this is computed', text.includes('not measured:'), text);
+    check('what was measured stands beside it', await region.locator('line.measured').count() >= policies.length, text);
+    check('never without the error of the model', /loads of links: \d+ compared, median/.test(text), text);
+    const slowest = await region.getByRole('list', { name: /^Slowest flow/ }).locator('li').allTextContents();
+    const part = (policy) => Number(/([\d.]+) %/.exec(slowest.find((t) => t.startsWith(policy)) ?? '')?.[1]);
+    check('a plan is no worse than what was', part('plan') >= part('observed'), slowest.join('; '));
+    const wrong = await axe(page);
+    check('what-if: axe finds nothing serious', wrong.length === 0, wrong.join('; '));
+    await shot(page, 'whatif');
+}
+
 async function copies(page) {
     await open(page, `link/${told.switch}/${told.port}`, 'Link');
     await page.getByRole('region', { name: 'Flows', exact: true }).waitFor();
@@ -136,6 +161,7 @@ await withBrowser(async (context) => {
         await visit(page, text, title);
     await open(page, `host/${told.host}`, 'Host');
     await open(page, `imbalance/group/${told.switch}%2Fup`, 'Imbalance');
+    await whatIf(page);
     await byKeys(page);
     await copies(page);
     check('nothing complains in the console, nothing is asked of others', page.complaints.length === 0, page.complaints.slice(0, 5).join('; '));

@@ -3,6 +3,7 @@
 """`fabrictrace whatif` on captured traffic: records made by hand, whose figures are worked out here;
 the records of a recorded capture, as exact text; the same from a daemon. Runs in the build folder."""
 import difflib
+import http.client
 import json
 import os
 import pathlib
@@ -11,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.error
+import urllib.request
 
 sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
@@ -128,6 +131,11 @@ class Captured(unittest.TestCase):
         self.assertEqual(plan["slowest_rate_bps"], 100 * GBPS)
         # Half of all draws collide.
         ecmp = found["ecmp"]["figures"]
+        # Two flows that want 100 Gb/s each on one link of that speed, or on one each.
+        self.assertEqual((ecmp["load_most"]["min"], ecmp["load_most"]["max"]), (1, 2))
+        self.assertEqual(ecmp["hottest_load"], 2)
+        self.assertEqual(found["spray"]["figures"]["paths"], 2)
+        self.assertNotIn("paths", plan)
         self.assertEqual((ecmp["slowest_share"]["min"], ecmp["slowest_share"]["max"]), (0.5, 1))
         error = found["plan"]["error"]
         self.assertEqual(error["limited"], {"count": 2, "median": 0, "p90": 0, "worst": 0})
@@ -273,7 +281,7 @@ class Captured(unittest.TestCase):
     def daemon(self, flows):
         """What asks a daemon that has read observations of flows: (src, dst, source port, spine by
         second), 20 seconds of them in windows of 5."""
-        http = free_port()
+        port = free_port()
         lines = [self.observation(src, dst, sport, hop, second) for second in range(20)
                  for src, dst, sport, spine in flows
                  for hop in path(src, dst, spine(second), 1)["hops"]]
@@ -282,13 +290,13 @@ class Captured(unittest.TestCase):
         topology = self.folder / "numbered.yaml"
         topology.write_text(self.numbered())
         daemon = subprocess.Popen(
-            [DAEMON, "-c", os.devnull, "--set", f"http=127.0.0.1:{http}", "--set", "window=5s",
+            [DAEMON, "-c", os.devnull, "--set", f"http=127.0.0.1:{port}", "--set", "window=5s",
              "--set", "verify_topology=false", "--topology", str(topology), "--replay", str(file),
              "--serve", "--sink", "file:/dev/null"], stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         self.addCleanup(daemon.wait)
         self.addCleanup(daemon.send_signal, signal.SIGTERM)
-        words = [TOOL, "whatif", "--endpoint", f"127.0.0.1:{http}"]
+        words = [TOOL, "whatif", "--endpoint", f"127.0.0.1:{port}"]
 
         def ask(*more):
             done = subprocess.run([*words, "--json", *more], text=True, capture_output=True)
@@ -296,6 +304,8 @@ class Captured(unittest.TestCase):
 
         self.assertTrue(speed.wait(ask, 120),
                         subprocess.run(words, text=True, capture_output=True))
+
+        self.endpoint = f"http://127.0.0.1:{port}"
 
         def figures(*more):
             done = subprocess.run([*words, "--json", *more], text=True, capture_output=True)
@@ -324,6 +334,67 @@ class Captured(unittest.TestCase):
         self.assertEqual(then["plan"]["figures"]["flows_most"]["mean"], 1)
         self.assertEqual(now["observed"]["figures"]["flows_most"]["mean"], 1)
         self.assertLess(then["observed"]["error"]["loads"]["worst"], 0.01)
+
+    def get(self, target, *statuses):
+        """An answer of the daemon's own, and its Retry-After."""
+        try:
+            with urllib.request.urlopen(self.endpoint + target) as answer:
+                self.assertIn(answer.status, statuses or (200,))
+                return json.load(answer), answer.headers["Retry-After"]
+        except urllib.error.HTTPError as e:
+            with e:
+                self.assertIn(e.code, statuses, e.read())
+                return None, e.headers["Retry-After"]
+
+    def test_daemon_compares(self):
+        """The daemon's own what-if is the tool's, which asks for the records and computes."""
+        ask = self.daemon([(1, 3, 50000, lambda _: 1), (2, 4, 50001, lambda _: 1),
+                           (3, 2, 50002, lambda _: 2)])
+        for query, words in (("", ()), ("?seeds=7&pairs=4&spray=1",
+                                        ("--draws", "7", "--pairs", "4", "--spray", "1")),
+                             ("?policy=crc32,plan&seeds=100",
+                              ("--policy", "crc32,plan", "--draws", "100"))):
+            words = words if "--draws" in words else (*words, "--draws", "20")
+            answer, _ = self.get("/api/v1/whatif" + query)
+            found = {r["figures"]["policy"]: r for r in answer["records"]}
+            self.assertEqual(found, ask(*words))
+            self.assertEqual(answer["total"], len(found))
+            # None without its error.
+            self.assertTrue(all(r["error"]["rates"]["count"] == 3 for r in found.values()))
+            self.assertIn("measured", found)
+            self.assertIn("observed", found)
+        for query in ("policy=magic", "policy=", "seeds=0", "seeds=101", "seeds=x", "pairs=9",
+                      "spray=65", "limit=1", "seeds=1&seeds=1"):
+            self.get("/api/v1/whatif?" + query, 400)
+
+    def test_one_comparison_at_a_time(self):
+        """Who asks meanwhile is sent away with when to come again; one that nobody waits for any more
+        ends by itself, and the next is complete."""
+        flows = [(1 + i % 2, 3 + i // 2 % 2, 50000 + i, lambda _, i=i: 1 + i // 4 % 2)
+                 for i in range(200)]
+        self.daemon(flows)
+        target = "/api/v1/whatif?seeds=100&pairs=8&policy=ecmp,plan,crc16,crc32,xor"
+        host = self.endpoint.removeprefix("http://")
+        def refused():
+            """While one is in progress; it may be over before the second comes."""
+            first = http.client.HTTPConnection(host)
+            first.request("GET", target)
+            # The head comes with the first part; the rest takes many.
+            answer = first.getresponse()
+            try:
+                self.get("/api/v1/windows")
+                return self.get("/api/v1/whatif?seeds=1", 200, 503)
+            finally:
+                first.close()
+                answer.close()
+
+        again = speed.wait(lambda: refused()[1], 60)
+        self.assertGreater(int(again), 0)
+
+        found = speed.wait(lambda: self.get(target, 200, 503)[0], 120)
+        self.assertEqual([r["figures"]["policy"] for r in found["records"]],
+                         ["measured", "observed", "ecmp", "crc16", "crc32", "xor", "plan"])
+        self.assertEqual({r["flows"] for r in found["records"]}, {200})
 
     PORTS = {"leaf1": ["p1", "p2", "up1", "up2"], "leaf2": ["p3", "p4", "up1", "up2"],
              "spine1": ["d1", "d2"], "spine2": ["d1", "d2"]}

@@ -312,6 +312,23 @@ START_TEST(keeps_a_dual_attached_nic)
 }
 END_TEST
 
+START_TEST(stays_as_long_as_somebody_keeps_it)
+{
+    struct ft_topology *t, *kept;
+
+    begin();
+    add_small();
+    t = ft_topology_build(b, diag);
+    kept = ft_topology_keep(t);
+    ck_assert_ptr_eq(kept, t);
+    ft_topology_free(t);
+    ck_assert_uint_gt(ft_topology_switches(kept), 0);
+    ck_assert_uint_ne(ft_topology_find_switch(kept, "leaf1"), FT_NONE);
+    ft_topology_free(kept);
+    end();
+}
+END_TEST
+
 START_TEST(builds_an_empty_fabric)
 {
     struct ft_topology *t;
@@ -377,4 +394,5 @@ END_TEST
 FT_UNIT_MAIN("topology", works_out_tiers_directions_and_groups, finds_by_name_address_and_ifindex,
              finds_ports_of_any_ifindex, complains_of_contradictions,
              complains_of_ports_that_do_not_fit, complains_of_tiers_that_make_no_direction,
-             keeps_a_dual_attached_nic, builds_an_empty_fabric, builds_512_leaves_by_32_spines_fast)
+             keeps_a_dual_attached_nic, stays_as_long_as_somebody_keeps_it, builds_an_empty_fabric,
+             builds_512_leaves_by_32_spines_fast)

@@ -13,6 +13,7 @@ import { Empty, Facts, go, GroupLink, Section, Table, Word } from '../ui.tsx';
 import { store } from '../store.ts';
 import { HashOf } from './choices.tsx';
 import { LinksTable } from './links.tsx';
+import { WhatIfOf } from './whatif.tsx';
 
 function Over({ name, series, unlike }: { name: string; series: Imbalance[]; unlike: string }): JSX.Element {
     const { route, at } = useStore();
@@ -155,6 +156,7 @@ export function ImbalanceView(): JSX.Element {
                             { key: 'verdict', title: 'Verdict', cell: (r) => <Word word={r.verdict} text={verdictText(r)} />, by: (r) => verdictRank(r.verdict) },
                         ]} />}
             </Section>
+            <WhatIfOf />
         </>
     );
 }

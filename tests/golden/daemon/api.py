@@ -94,6 +94,7 @@ def test_answers(api):
             "history?kind=imbalance&key=group/leaf1/up", "events", "events?kind=loss",
             "events?from_ms=0", f"events?at_ms={at}", "collisions", "collectives", "ranks",
             "matrix", "hosts", "qps", "hashes", "diagnoses", "rhythms", "spread", "plans", "loss", "doctor",
+            "whatif", "whatif?policy=plan,crc32&seeds=3&pairs=2&spray=2",
             f"explain?link={key}",
             "explain?group=leaf1/up", "explain?job=none",
             "explain?flow=" + urllib.parse.quote(text.format(**flow))):
@@ -124,7 +125,8 @@ def test_wrong(api):
             ("history?kind=flow&key=x", 400), ("events?from_ms=2&to_ms=1", 400),
             ("qps?state=none", 400), ("explain", 400), ("explain?link=leaf1", 404),
             ("explain?flow=1&link=2", 400), ("explain?group=none", 404),
-            ("imbalance?state=none", 400)):
+            ("imbalance?state=none", 400), ("whatif?policy=none", 400), ("whatif?seeds=0", 400),
+            ("whatif?seeds=101", 400), ("whatif?pairs=9", 400), ("whatif?spray=65", 400)):
         api.get(f"/api/v1/{target}", status)
 
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "cli/inputs/captured.h"
+#include "lib/whatif/captured.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/grow.h"
+#include "lib/base/task.h"
 #include "lib/sim/loads.h"
 
 /* A flow with less than this part of its slowest link does not count, as by the standard of floor.
@@ -15,6 +16,14 @@
 #define SMALL_SHARE 0.001
 /* A link with so much of its speed in use limits its flows. */
 #define FULL_SHARE 0.9
+
+void ft_inputs_free(struct ft_inputs *inputs)
+{
+    ft_flows_free(&inputs->flows);
+    ft_topology_free(inputs->topology);
+    free(inputs->dead);
+    memset(inputs, 0, sizeof(*inputs));
+}
 
 void ft_captured_free(struct ft_captured *c)
 {
@@ -155,6 +164,24 @@ static int judge(const struct ft_topology *t, const Fabrictrace__Path *p,
     return FT_LEFT_OUTS;
 }
 
+bool ft_captured_counts(struct ft_captured *c, const Fabrictrace__Path *p, uint32_t most)
+{
+    struct ft_captured_flow flow = {0};
+    struct ft_demand demand;
+    struct ft_path path;
+    int why = FT_LEFT_UNRESOLVED;
+
+    if (p->flow && p->has_window_end_ms)
+        why = judge(c->inputs.topology, p, &flow, &demand, &path);
+    if (why == FT_LEFT_OUTS && c->offered >= most)
+        why = FT_LEFT_BEYOND;
+    if (why == FT_LEFT_OUTS)
+        c->offered++;
+    else
+        c->left_out[why]++;
+    return why == FT_LEFT_OUTS;
+}
+
 /* The newest record of each flow is the last of it. */
 static int compare_paths(const void *a, const void *b)
 {
@@ -206,7 +233,7 @@ static int take_flows(struct ft_captured *c)
         if (c->records[i]->kind_case == FABRICTRACE__RECORD__KIND_PATH &&
             c->records[i]->path->window_end_ms + c->slack_ms >= c->window_end_ms)
             paths[count++] = c->records[i];
-    qsort(paths, count, sizeof(*paths), compare_paths);
+    ft_task_sort(c->task, paths, count, sizeof(*paths), compare_paths);
     for (uint32_t i = 0; i < count; i++) {
         struct ft_tuple here = {0}, next = {0};
 
@@ -215,6 +242,7 @@ static int take_flows(struct ft_captured *c)
             ft_flow_to_tuple(paths[i + 1]->path->flow, &next);
         if (i + 1 == count || !ft_tuple_equal(&here, &next))
             take_path(c, paths[i]->path);
+        ft_task_spend(c->task, 2);
     }
     free(paths);
     return list->count ? 0 : -ENODATA;
@@ -237,6 +265,7 @@ static int name_flows(struct ft_captured *c)
         ft_ip_format(&tuple->dst, ip);
         snprintf(dst, room, "%s", ip);
         list->names[i] = (struct ft_flow_names){src, dst, 0};
+        ft_task_spend(c->task, 1);
     }
     return 0;
 }
@@ -267,9 +296,11 @@ static int read_links(struct ft_captured *c)
     }
     for (uint32_t i = 0; i < links; i++)
         c->link_bps[i] = -1;
-    for (uint32_t i = 0; i < c->record_count; i++)
+    for (uint32_t i = 0; i < c->record_count; i++) {
         if (c->records[i]->kind_case == FABRICTRACE__RECORD__KIND_LINK)
             read_link(c, c->records[i]->link, windows);
+        ft_task_spend(c->task, i % 4 == 0);
+    }
     for (uint32_t i = 0; i < links; i++)
         if (windows[i])
             c->link_bps[i] /= windows[i];
@@ -293,6 +324,7 @@ static int find_demands(struct ft_captured *c)
 
         for (uint32_t k = 0; k < n; k++)
             bps[links[k]] += c->flows[i].rate_bps;
+        ft_task_spend(c->task, 1);
     }
     for (uint32_t i = 0; i < list->count; i++) {
         uint32_t links[FT_PATH_LINKS_MAX], n = ft_path_links(t, &c->paths[i], links);
@@ -328,7 +360,8 @@ int ft_captured_build(struct ft_captured *c)
 void ft_captured_print_left_out(const struct ft_captured *c, FILE *out)
 {
     static const char *const why[FT_LEFT_OUTS] = {"without a known path", "sprayed",
-                                                  "of hosts outside the topology", "small"};
+                                                  "of hosts outside the topology", "small",
+                                                  "beyond what is computed with"};
     uint32_t sum = 0;
     const char *separator = "";
 

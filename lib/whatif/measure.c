@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "cli/whatif/whatif_measure.h"
+#include "lib/whatif/measure.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/sim/fluid.h"
 #include "lib/sim/loads.h"
 
@@ -62,6 +63,7 @@ static void fill_parts(struct parts *p, const struct ft_policy_input *in,
 
             p->demand[i] = share * (double)in->demands[f].rate_bps;
             p->first[i + 1] = p->first[i] + n;
+            ft_task_spend(in->task, 1);
             for (uint32_t k = 0; k < n; k++) {
                 p->flows[p->link[p->first[i] + k]] += share;
                 p->bps[p->link[p->first[i] + k]] += p->demand[i];
@@ -76,8 +78,8 @@ static void fill_parts(struct parts *p, const struct ft_policy_input *in,
 static int find_slowest(struct parts *p, const struct ft_policy_input *in, const uint32_t *first,
                         struct ft_measured *out)
 {
-    struct ft_fluid fluid = {ft_links_of(p->t), p->capacity, p->count,
-                             p->first,          p->link,     p->demand};
+    struct ft_fluid fluid = {ft_links_of(p->t), p->capacity, p->count, p->first,
+                             p->link,           p->demand,   in->task};
     int rc = ft_fluid_rates(&fluid, NULL, 0, p->rate);
 
     out->slowest_share = 1;
@@ -171,6 +173,7 @@ static int measure_layer(const struct parts *p, const struct ft_policy_input *in
 
         if (g->tier == tier && g->direction == direction)
             rc = add_group(p, in, g, u, out, layer);
+        ft_task_spend(in->task, 1 + g->link_count / 8);
     }
     if (rc == 0)
         ft_union_figures(u, &figures);

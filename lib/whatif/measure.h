@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_CLI_WHATIF_WHATIF_MEASURE_H
-#define FT_CLI_WHATIF_WHATIF_MEASURE_H
+#ifndef FT_WHATIF_MEASURE_H
+#define FT_WHATIF_MEASURE_H
 /*
  * Figures of flows on given paths: imbalance of each layer, collisions, and rates when links are
  * shared max-min fairly (lib/sim/fluid.h), no flow having more than its own rate.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_CLI_WHATIF_WHATIF_DRAW_H
-#define FT_CLI_WHATIF_WHATIF_DRAW_H
+#ifndef FT_WHATIF_DRAW_H
+#define FT_WHATIF_DRAW_H
 /*
  * One policy of routing, over as many draws as it takes: gives flows paths, measures them
- * (whatif_measure.h), and plays collectives on them (whatif_times.h). Owner: the caller.
+ * (measure.h), and plays collectives on them (times.h). Owner: the caller.
  */
 #include <stdint.h>
 
-#include "cli/inputs/captured.h"
-#include "cli/inputs/hashes.h"
-#include "cli/whatif/whatif_measure.h"
-#include "cli/whatif/whatif_times.h"
 #include "lib/sim/policies.h"
+#include "lib/whatif/captured.h"
+#include "lib/whatif/learnt.h"
+#include "lib/whatif/measure.h"
+#include "lib/whatif/times.h"
 
 enum ft_whatif_policy {
     FT_WHATIF_OBSERVED, /* of captured flows: the paths that they had */
@@ -41,8 +41,11 @@ struct ft_whatif {
     const struct ft_times *times;       /* NULL: no collectives */
     struct ft_hashes_list *hashes;      /* NULL: none are known */
     uint32_t pairs;                     /* queue pairs a connection: each its own path */
-    uint32_t spray;                     /* paths of a sprayed flow at most; 0: all */
+    uint32_t spray;                     /* paths of a sprayed flow at most; 0: all of them */
     uint32_t draws;
+    void (*progress)(enum ft_whatif_policy policy, uint32_t draw); /* draw 0: all; may be NULL */
+    struct ft_task *task;                                          /* NULL: nobody waits */
+    const bool *vain; /* once true, nobody needs the rest: -ECANCELED; may be NULL */
 };
 
 struct ft_range {
@@ -55,12 +58,13 @@ struct ft_outcome {
     uint32_t draws;
     struct ft_measured worst; /* of the draw with the slowest flow */
     struct ft_range fim[FT_LAYERS], layer_most[FT_LAYERS];
-    struct ft_range most, collisions, share, step_s;
+    struct ft_range most, load, collisions, share, step_s;
+    uint32_t paths;           /* of a flow, at most */
     uint32_t guessed;         /* flows of a draw at most with a choice that nothing predicts */
     struct ft_range *times_s; /* by collective; freed by ft_outcome_free() */
 };
 
-/* -EHOSTUNREACH where a flow has no path left; -ENOMEM. */
+/* -EHOSTUNREACH where a flow has no path left; -ENOMEM, -ECANCELED. */
 int ft_outcome_try(const struct ft_whatif *w, enum ft_whatif_policy policy, struct ft_outcome *o);
 void ft_outcome_free(struct ft_outcome *o);
 

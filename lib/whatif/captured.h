@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_CLI_INPUTS_CAPTURED_H
-#define FT_CLI_INPUTS_CAPTURED_H
+#ifndef FT_WHATIF_CAPTURED_H
+#define FT_WHATIF_CAPTURED_H
 /*
  * Traffic as it was captured: the flows of a window with their paths, rates and ranks, the loads of
  * links, imbalance and collectives, from a daemon or from the records that it wrote.
@@ -15,9 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/args/args.h"
-#include "cli/inputs/inputs.h"
 #include "lib/fabric/paths.h"
+#include "lib/whatif/inputs.h"
 #include "proto/record.h"
 
 /* Why a flow of the window does not count. */
@@ -26,6 +25,7 @@ enum ft_left_out {
     FT_LEFT_SPRAYED,    /* it has several paths at once */
     FT_LEFT_HOST,       /* a NIC of it is not in the topology */
     FT_LEFT_SMALL,      /* under 0.1 % of its slowest link, or acknowledgements */
+    FT_LEFT_BEYOND,     /* there are more than are computed with */
     FT_LEFT_OUTS
 };
 
@@ -36,6 +36,8 @@ struct ft_captured_flow {
     bool limited;    /* by a full link */
     const Fabrictrace__Path *record;
 };
+
+struct ft_task;
 
 struct ft_captured {
     Fabrictrace__Record **records; /* of the kinds used here */
@@ -48,16 +50,17 @@ struct ft_captured {
     struct ft_captured_flow *flows;
     struct ft_path *paths;
     uint32_t left_out[FT_LEFT_OUTS];
-    double *link_bps; /* by link: measured, mean since then; below 0: nothing was */
+    uint32_t offered;     /* that ft_captured_counts() let pass */
+    double *link_bps;     /* by link: measured, mean since then; below 0: nothing was */
+    struct ft_task *task; /* pauses what is done with it; NULL: nobody waits */
 };
 
-/* The records and the topology alone: what a window is of is not looked at. */
-int ft_captured_read(const struct ft_args *args, const char *command, struct ft_captured *c);
-
-/* From the daemon, or with --records from a file and --topology. The exit status: 0, or another
- * after complaints to standard error. free takes zeroed ones. */
-int ft_captured_load(const struct ft_args *args, const char *command, struct ft_captured *c);
+/* Takes zeroed ones. */
 void ft_captured_free(struct ft_captured *c);
+
+/* Whether the flow of a path would count, for who keeps no others; at most so many do. Where it
+ * does not, the reason is counted. The topology must be there, and no flow be asked for twice. */
+bool ft_captured_counts(struct ft_captured *c, const Fabrictrace__Path *path, uint32_t most);
 
 /* Adds a record that is taken, or freed where it is of no use here. -ENOMEM. */
 int ft_captured_add_take(struct ft_captured *c, Fabrictrace__Record *record);

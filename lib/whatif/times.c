@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "cli/whatif/whatif_times.h"
+#include "lib/whatif/times.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/sim/fluid.h"
 #include "lib/sim/loads.h"
 
@@ -98,8 +99,8 @@ static int list_inputs(struct making *m)
         if (p->comm_id && p->has_src_rank && p->has_dst_rank)
             m->ranked[m->ranked_count++] = (struct ranked){p->comm_id, p->src_rank, p->dst_rank, i};
     }
-    qsort(m->records, m->record_count, sizeof(*m->records), compare_records);
-    qsort(m->ranked, m->ranked_count, sizeof(*m->ranked), compare_ranked);
+    ft_task_sort(c->task, m->records, m->record_count, sizeof(*m->records), compare_records);
+    ft_task_sort(c->task, m->ranked, m->ranked_count, sizeof(*m->ranked), compare_ranked);
     for (uint32_t i = 0; i < m->ranked_count; i++)
         m->t->edge_flows[i] = m->ranked[i].flow;
     return 0;
@@ -183,6 +184,7 @@ static int make(struct making *m, uint32_t from, uint32_t count, struct ft_playe
         if (r->has_duration_us && r->duration_us > to->measured_us)
             to->measured_us = r->duration_us;
         add_edges(to, r);
+        ft_task_spend(m->c->task, 1 + r->n_peers);
     }
     for (uint32_t i = 0; i < to->edge_count; i++) {
         find_flows(m, to->record->comm_id, &to->edges[i]);
@@ -231,13 +233,14 @@ static int make_all(struct making *m)
             else
                 free(to->edges);
         }
+        ft_task_spend(c->task, 1 + (end - i) / 4);
         i = end;
     }
     return 0;
 }
 
 /* The order of the collectives of each communicator, and the pauses between them. */
-static void order(struct ft_times *t)
+static void order(struct ft_times *t, struct ft_task *task)
 {
     uint64_t end = 0;
 
@@ -250,6 +253,7 @@ static void order(struct ft_times *t)
         for (uint32_t k = i; k-- > 0 && to->after == FT_FLUID_NEVER;)
             if (compare_text(t->items[k].record->comm_id, to->record->comm_id) == 0)
                 to->after = k;
+        ft_task_spend(task, 1 + i / 32);
         if (to->after != FT_FLUID_NEVER)
             from = t->items[to->after].end_ms;
         to->pause_s = to->start_ms > from ? (double)(to->start_ms - from) / 1000 : 0;
@@ -271,7 +275,7 @@ int ft_times_init(struct ft_times *t, const struct ft_captured *c)
     if (rc == 0)
         rc = make_all(&m);
     if (rc == 0)
-        order(t);
+        order(t, c->task);
     free(m.records);
     free(m.ranked);
     if (rc)
@@ -385,6 +389,7 @@ static void add_round(struct stage *s, const struct ft_times *t, const struct ft
 
             for (uint32_t i = first[flow]; i < first[flow + 1]; i++)
                 add_flow(s, in->topology, &paths[i], bits);
+            ft_task_spend(in->task, 1);
         }
     }
     end_round(s, s->round_count - 1);
@@ -439,6 +444,7 @@ int ft_times_play(const struct ft_times *t, const struct ft_policy_input *in,
     s.fluid.first = s.first;
     s.fluid.link = s.link;
     s.fluid.demand = s.demand;
+    s.fluid.task = in->task;
     rc = ft_fluid_play(&s.fluid, s.bits, s.round, s.rounds, s.round_count, s.end_s, s.round_end_s);
     *step_s = 0;
     for (uint32_t i = 0; rc == 0 && i < t->count; i++) {

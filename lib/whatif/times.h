@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_CLI_WHATIF_WHATIF_TIMES_H
-#define FT_CLI_WHATIF_WHATIF_TIMES_H
+#ifndef FT_WHATIF_TIMES_H
+#define FT_WHATIF_TIMES_H
 /*
  * How long captured collectives would take on other paths: each as rounds of dependent flows that
  * the fluid model plays (lib/sim/fluid.h).
@@ -15,8 +15,8 @@
  */
 #include <stdint.h>
 
-#include "cli/inputs/captured.h"
 #include "lib/sim/policies.h"
+#include "lib/whatif/captured.h"
 
 /* What one rank sends another. */
 struct ft_edge_bytes {

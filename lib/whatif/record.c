@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "cli/whatif/whatif_record.h"
+#include "lib/whatif/record.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,9 +9,6 @@
 #include <string.h>
 
 #include "lib/sim/loads.h"
-#include "proto/json.h"
-
-#define LINE_MAX_BYTES (16u << 20)
 
 static void fill_draws(Fabrictrace__Draws *to, const struct ft_range *from, uint32_t draws,
                        double scale)
@@ -34,7 +31,7 @@ struct layer_record {
 struct policy_record {
     Fabrictrace__Policy m;
     Fabrictrace__PortName port;
-    Fabrictrace__Draws most, collisions, share;
+    Fabrictrace__Draws most, load, collisions, share;
     struct layer_record layers[FT_LAYERS];
     Fabrictrace__PolicyLayer *list[FT_LAYERS];
 };
@@ -79,6 +76,8 @@ static void fill_policy(struct policy_record *r, const struct ft_outcome *o,
     r->m.policy = (char *)ft_whatif_name(o->policy);
     r->m.has_draws = true;
     r->m.draws = o->draws;
+    r->m.has_paths = o->paths > 1;
+    r->m.paths = o->paths;
     for (uint32_t i = 0; i < FT_LAYERS; i++) {
         const struct ft_layer *from = &o->worst.layers[i];
         char name[64];
@@ -93,8 +92,11 @@ static void fill_policy(struct policy_record *r, const struct ft_outcome *o,
     r->m.flows_most = &r->most;
     r->m.collisions = &r->collisions;
     r->m.slowest_share = &r->share;
-    if (o->worst.hottest != FT_NONE)
+    if (o->worst.hottest != FT_NONE) {
+        fill_draws(&r->load, &o->load, o->draws, 1);
+        r->m.load_most = &r->load;
         fill_hottest(r, t, o->worst.hottest, o->worst.hottest_load);
+    }
     if (o->worst.slowest != FT_NONE) {
         r->m.slowest_src = (char *)flows->names[o->worst.slowest].src;
         r->m.slowest_dst = (char *)flows->names[o->worst.slowest].dst;
@@ -103,25 +105,13 @@ static void fill_policy(struct policy_record *r, const struct ft_outcome *o,
     }
 }
 
-static int print(const ProtobufCMessage *message, const char *schema)
-{
-    struct ft_writer w;
-    int rc;
-
-    ft_writer_init(&w, LINE_MAX_BYTES);
-    rc = ft_json_write(&w, message, schema);
-    if (rc == 0)
-        printf("%.*s\n", (int)w.len, (const char *)w.bytes);
-    ft_writer_free(&w);
-    return rc < 0 ? -ENOMEM : 0;
-}
-
-int ft_whatif_print_policy(const struct ft_outcome *o, const struct ft_inputs *inputs)
+void ft_whatif_emit_policy(const struct ft_whatif_out *out, const struct ft_outcome *o,
+                           const struct ft_inputs *inputs)
 {
     struct policy_record r;
 
     fill_policy(&r, o, inputs->topology, &inputs->flows);
-    return print(&r.m.base, "\"schema\":\"fabrictrace.policy.v1\"");
+    out->record(out->arg, "fabrictrace.policy.v1", &r.m.base);
 }
 
 static const Fabrictrace__Imbalance *imbalance_of(const struct ft_captured *c, uint32_t i)
@@ -235,11 +225,13 @@ static void fill_whatif(Fabrictrace__WhatIf *m, const struct ft_captured *c)
     m->sprayed = c->left_out[FT_LEFT_SPRAYED];
     m->strangers = c->left_out[FT_LEFT_HOST];
     m->small = c->left_out[FT_LEFT_SMALL];
+    m->has_beyond = c->left_out[FT_LEFT_BEYOND] > 0;
+    m->beyond = c->left_out[FT_LEFT_BEYOND];
 }
 
-int ft_whatif_print_captured(const struct ft_outcome *o, const struct ft_captured *c,
-                             const struct ft_topology *t, const struct ft_times *times,
-                             const struct ft_model_error *error)
+int ft_whatif_emit_captured(const struct ft_whatif_out *out, const struct ft_outcome *o,
+                            const struct ft_captured *c, const struct ft_topology *t,
+                            const struct ft_times *times, const struct ft_model_error *error)
 {
     Fabrictrace__WhatIf m = FABRICTRACE__WHAT_IF__INIT;
     struct policy_record policy;
@@ -265,7 +257,7 @@ int ft_whatif_print_captured(const struct ft_outcome *o, const struct ft_capture
             fill_times(&m, o, times, rows, list, &step);
         ft_model_error_fill(&errors, error, c->inputs.topology);
         m.error = &errors.m;
-        rc = print(&m.base, "\"schema\":\"fabrictrace.whatif.v1\"");
+        out->record(out->arg, "fabrictrace.whatif.v1", &m.base);
     }
     free(rows);
     free(list);

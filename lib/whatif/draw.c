@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "cli/whatif/whatif_draw.h"
+#include "lib/whatif/draw.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "lib/base/task.h"
 #include "lib/sim/plan.h"
 
 /* Paths that a sprayed flow uses at most. */
@@ -46,6 +45,7 @@ static void add_draw(struct ft_outcome *o, const struct ft_measured *m)
         add_to(&o->layer_most[i], m->layers[i].most, o->draws);
     }
     add_to(&o->most, m->most, o->draws);
+    add_to(&o->load, m->hottest_load, o->draws);
     add_to(&o->collisions, m->collisions, o->draws);
     add_to(&o->share, m->slowest_share, o->draws);
     if (o->draws == 0 || m->slowest_share < o->worst.slowest_share)
@@ -78,8 +78,11 @@ static int placed_init(struct placed *p, uint32_t count, uint32_t each)
 
 static int plan_paths(const struct ft_policy_input *in, struct ft_path *paths)
 {
-    struct ft_plan_input input = {
-        .topology = in->topology, .demands = in->demands, .count = in->count, .dead = in->dead};
+    struct ft_plan_input input = {.topology = in->topology,
+                                  .demands = in->demands,
+                                  .count = in->count,
+                                  .dead = in->dead,
+                                  .task = in->task};
     struct ft_plan plan;
     int rc = ft_plan_make(&input, &plan);
 
@@ -141,6 +144,7 @@ static int assign_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64
         rc = ft_hashed_path(w->in.topology, w->in.dead, &tuple, w->captured->paths[flow].hops[0].in,
                             w->in.demands[flow].dst_nic, choose, &h, &paths[i]);
         guessed += h.guessed;
+        ft_task_spend(w->task, 2);
     }
     o->guessed = guessed > o->guessed ? guessed : o->guessed;
     return rc;
@@ -199,6 +203,7 @@ static int spray(const struct ft_whatif *w, struct placed *p)
         }
         p->paths = more;
         pick(found, of, n, i, p->paths + p->first[i]);
+        ft_task_spend(w->task, 1 + of / 4);
         p->first[i + 1] = p->first[i] + n;
     }
     free(found);
@@ -231,6 +236,9 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
     double step_s, *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
     int rc = w->times && !times_s ? -ENOMEM : assign_all(w, o, seed, &p);
 
+    for (uint32_t i = 0; rc == 0 && i < in->count; i++)
+        if (p.first[i + 1] - p.first[i] > o->paths)
+            o->paths = p.first[i + 1] - p.first[i];
     if (rc == 0)
         rc = ft_measure(in, p.paths, p.first, &m);
     if (rc == 0 && w->times)
@@ -260,12 +268,12 @@ int ft_outcome_try(const struct ft_whatif *w, enum ft_whatif_policy policy, stru
         rc = o->times_s ? 0 : -ENOMEM;
     }
     for (uint32_t i = 0; i < (draws_seeds(policy) ? w->draws : 1) && rc == 0; i++) {
-        if (isatty(STDERR_FILENO))
-            fprintf(stderr, "\rwhatif: %s, draw %u\x1b[K", ft_whatif_name(policy), i + 1);
-        rc = draw(w, in, i, o);
+        if (w->progress)
+            w->progress(policy, i + 1);
+        rc = w->vain && *w->vain ? -ECANCELED : draw(w, in, i, o);
     }
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\x1b[K");
+    if (w->progress)
+        w->progress(policy, 0);
     return rc;
 }
 
