@@ -25,6 +25,7 @@ struct ft_engine {
     void (*rdma_changed)(void *arg);
     void *rdma_changed_arg;
     bool has_interfaces, query; /* configured */
+    bool probes;                /* those that the daemon asks for */
     const char *user;           /* NULL: nothing is reported of what is seen */
     unsigned held;
     bool no_trace, status_sent;
@@ -94,6 +95,7 @@ struct ft_engine *ft_engine_new(const struct ft_agent_settings *settings, uint64
     engine->tick_ns = settings->tick_ns;
     engine->loss_ns = settings->loss_ns;
     engine->has_interfaces = settings->interfaces.count > 0;
+    engine->probes = settings->probe_daemon && !settings->topics.brokers;
     engine->query = settings->rdma_query;
     engine->interfaces = ft_interfaces_new();
     engine->flows = ft_flows_new(&flows, emit, engine);
@@ -137,6 +139,7 @@ void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_setting
     engine->tick_ns = settings->tick_ns;
     engine->loss_ns = settings->loss_ns;
     engine->has_interfaces = settings->interfaces.count > 0;
+    engine->probes = settings->probe_daemon && !settings->topics.brokers;
     engine->query = settings->rdma_query;
     if (engine->jobs)
         ft_jobs_refresh(engine->jobs, settings->refresh_ns);
@@ -308,6 +311,7 @@ static void send_status(struct ft_engine *engine, struct ft_wall wall)
         .missing_capabilities = missing_capabilities,
         .rdma = engine->rdma,
         .aggregates = engine->aggregates,
+        .probes = engine->probes,
     };
     struct ft_rdma_status rdma = {0};
 

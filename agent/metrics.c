@@ -94,7 +94,7 @@ static const struct ft_prom_metric table[] = {
     [METRIC_PLAN_NOTICES_REFUSED] = {PREFIX "plan_notices_refused_total", FT_PROM_COUNTER, "notices", NULL, NULL, 1,
         "Notices of the daemon that were not a withdrawal of a plan."},
     [METRIC_PROBES] = {PREFIX "probes_total", FT_PROM_COUNTER, "flows", "outcome", NULL, 2,
-        "Flows that were to be probed: probed, refused; present where probe.socket is set."},
+        "Flows that were to be probed: probed, refused; present where probe.socket or probe.daemon is set."},
     [METRIC_PROBE_PACKETS] = {PREFIX "probe_packets_total", FT_PROM_COUNTER, "packets", "outcome", NULL, 2,
         "Probes: sent, or failed because the kernel did not take them."},
     [METRIC_PROBE_ANSWERS] = {PREFIX "probe_answers_total", FT_PROM_COUNTER, "messages", "outcome", NULL, 2,

@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "lib/base/log.h"
+#include "proto/probe_request.h"
 
 #define ERROR_BYTES 512
 
@@ -61,14 +62,16 @@ static int start_plans(struct ft_services *services, const struct ft_services_fr
 static int start_probes(struct ft_services *services, const struct ft_services_from *from)
 {
     const struct ft_agent_settings *s = from->settings;
+    bool listens = strcmp(s->probe_socket, "off") != 0;
     const struct ft_probes_config config = {
-        .socket = s->probe_socket,
+        .socket = listens ? s->probe_socket : NULL,
         .host = from->host,
         .interfaces = ft_engine_interfaces(from->engine),
+        .daemon_may_ask = s->probe_daemon && from->source,
     };
     char error[ERROR_BYTES];
 
-    if (strcmp(s->probe_socket, "off") == 0)
+    if (!listens && !config.daemon_may_ask)
         return EX_OK;
     services->probes = ft_probes_new(from->loop, from->uplink, &config, error, sizeof(error));
     if (!services->probes) {
@@ -98,6 +101,10 @@ void ft_services_free(struct ft_services *s)
 
 void ft_services_notice(const struct ft_services *s, const uint8_t *payload, size_t len)
 {
-    if (s->plans)
+    struct ft_probe_request request;
+
+    if (s->probes && ft_probe_request_decode(payload, len, &request) == 0)
+        ft_probes_ask(s->probes, &request);
+    else if (s->plans)
         ft_plans_notice(s->plans, payload, len);
 }

@@ -3,7 +3,8 @@
 #define FT_AGENT_SERVICES_H
 /*
  * What the agent does at Unix sockets for processes of its host: NCCL's plugin, jobs that ask for
- * ports of plans, and requests for probes. Each is off unless it is configured. Thread: the loop's.
+ * ports of plans, and requests for probes, which the daemon may make too. Each is off unless it is
+ * configured. Thread: the loop's.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -247,6 +247,13 @@ static const struct ft_option options[] = {
          "Unix socket where root, or the agent's user, has flows of this host probed by packets "
          "whose TTL ends on the way (probe in fabrictrace(1)), or off. It needs CAP_NET_RAW at "
          "the start; standard of the tool: " FT_RUNSTATEDIR "/probe.sock."},
+    {.key = "probe.daemon",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(probe_daemon),
+     .standard = "false",
+     .help = "Probe flows of this host that the daemon asks for, too (probe.elephants of "
+             "fabrictraced(8)): one at a time, by the same packets. It needs CAP_NET_RAW at the "
+             "start, and a connection to the daemon, not Kafka."},
     {.key = "rdma.enabled",
      .type = FT_OPTION_BOOL,
      .offset = AT(rdma),
@@ -509,7 +516,7 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "nccl";
     if (!same(old->plan_socket, now->plan_socket) || !same(old->plan_folder, now->plan_folder))
         return "plan";
-    if (!same(old->probe_socket, now->probe_socket))
+    if (!same(old->probe_socket, now->probe_socket) || old->probe_daemon != now->probe_daemon)
         return "probe";
     if (old->rdma != now->rdma)
         return "rdma.enabled";

@@ -50,6 +50,7 @@ struct ft_agent_settings {
     char *plan_socket; /* "off": none */
     char *plan_folder;
     char *probe_socket; /* "off": none */
+    bool probe_daemon;
     bool rdma;
     struct ft_strings rdma_devices;
     bool rdma_query;

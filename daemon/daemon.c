@@ -23,6 +23,7 @@
 #include "daemon/publish/publish.h"
 #include "daemon/service/check.h"
 #include "daemon/service/oracles.h"
+#include "daemon/service/probers.h"
 #include "daemon/service/service.h"
 #include "lib/base/launcher.h"
 #include "lib/base/log.h"
@@ -42,6 +43,7 @@ static void close_all(struct ft_daemon *d)
     ft_watch_free(d->tick);
     ft_keeper_free(d->keeper);
     ft_oracles_free(d->oracles);
+    ft_probers_free(d->probers);
     if (d->live)
         ft_live_to(d->live, NULL);
     ft_http_free(d->view.http);

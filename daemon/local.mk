@@ -87,6 +87,10 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/health/detours.c daemon/health/detours.h \
 	daemon/health/exporters.c daemon/health/exporters.h \
 	daemon/probe/probed.c daemon/probe/probed.h \
+	daemon/probe/probe_list.c daemon/probe/probe_list.h \
+	daemon/probe/prober.c daemon/probe/prober.h \
+	daemon/service/probers.c daemon/service/probers.h \
+	daemon/api/probes.c daemon/api/probes.h \
 	daemon/publish/findings.c daemon/publish/findings.h \
 	daemon/health/losses.c daemon/health/losses.h \
 	daemon/health/processors.c daemon/health/processors.h \

@@ -12,6 +12,8 @@
 #include "daemon/join/hints.h"
 #include "daemon/oracle/oracle.h"
 #include "daemon/plans/follower.h"
+#include "daemon/probe/probe_list.h"
+#include "daemon/probe/prober.h"
 #include "daemon/service/check.h"
 #include "daemon/settings.h"
 #include "daemon/spread/spread.h"
@@ -85,6 +87,8 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {.what = "spreads", .bytes = FT_SPREAD_BYTES_MAX},
         {.what = "plans", .bytes = FT_FOLLOWER_BYTES_MAX},
         {.what = "diagnoses", .bytes = FT_DIAGNOSER_BYTES_MAX},
+        {.what = "probes",
+         .bytes = FT_PROBE_LIST_BYTES_MAX + (s->probe_elephants ? FT_PROBER_BYTES_MAX : 0)},
         {.what = "oracles", .bytes = s->oracle_commands.count ? FT_ORACLE_BYTES_MAX : 0},
         {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
         {"history", "history_memory_max", &s->history_memory_max, 1.1, 20, MIB, 512 * MIB, true, 0,

@@ -404,6 +404,14 @@ static const struct ft_option options[] = {
      .min = 1,
      .max = 32,
      .help = "Commands that run at once, at most."},
+    {.key = "probe.elephants",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(probe_elephants),
+     .standard = "false",
+     .help = "Have elephants without samples probed by the agents of the hosts that send them, "
+             "where these are connected and have probe.daemon set (fabrictrace-agent(8)): packets "
+             "like the flow's whose TTL ends on the way, at most one in 1.2 seconds at a switch. A "
+             "flow is not probed again in oracle.keep."},
     {.key = "metrics.links",
      .type = FT_OPTION_ENUM,
      .offset = AT(metrics_links),

@@ -9,8 +9,8 @@ PAGE_FILES = page/.npmrc page/package.json page/package-lock.json page/tsconfig.
 	page/src/searchfield.tsx page/src/store.ts page/src/text.ts page/src/ui.tsx \
 	page/src/views/events.tsx page/src/views/fabric.tsx page/src/views/flows.tsx \
 	page/src/views/choices.tsx page/src/views/diagnoses.tsx page/src/views/imbalance.tsx page/src/views/jobs.tsx page/src/views/links.tsx \
-	page/src/views/places.tsx page/src/views/plans.tsx page/src/views/unseen.tsx page/src/views/whatif.tsx \
-	page/src/wayinfo.ts page/src/whatif.ts
+	page/src/views/places.tsx page/src/views/plans.tsx page/src/views/probes.tsx page/src/views/unseen.tsx \
+	page/src/views/whatif.tsx page/src/wayinfo.ts page/src/whatif.ts
 PAGE_TEST_FILES = page/tests/chance.test.ts page/tests/copytext.test.ts page/tests/model.test.ts \
 	page/tests/route.test.ts page/tests/scale.test.ts page/tests/search.test.ts page/tests/text.test.ts \
 	page/tests/whatif.test.ts

@@ -2,7 +2,8 @@
 #ifndef FT_PROTO_PROBE_REQUEST_H
 #define FT_PROTO_PROBE_REQUEST_H
 /*
- * That a flow is to be probed: what the tool says to an agent at its socket.
+ * That a flow is to be probed: what the tool says to an agent at its socket, and the daemon to one
+ * that lets it (probe.daemon) on the agent's own connection.
  *
  * Layout, big endian: magic (8), source and destination address (16 each, IPv4 mapped), source and
  * destination port (2 each), protocol (1), DSCP (1), destination queue pair (4), number of switches

@@ -2,9 +2,8 @@
 #ifndef FT_PROTO_WITHDRAWAL_H
 #define FT_PROTO_WITHDRAWAL_H
 /*
- * That a plan is withdrawn, as the daemon says it to agents whose jobs have ports of it: the only
- * thing that it ever asks of an agent, and all that an agent does is to give no more of these
- * ports.
+ * That a plan is withdrawn, as the daemon says it to agents whose jobs have ports of it. All that
+ * an agent does is to give no more of these ports.
  *
  * Layout, big endian: magic (8), user (4), time of the plan in Unix milliseconds (8), job (64,
  * filled up with zeros). Pure. Thread: any.

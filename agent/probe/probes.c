@@ -45,8 +45,9 @@ struct caller {
 /* A flow that is probed, or waits for it. */
 struct item {
     struct ft_course course;
-    struct caller *caller; /* NULL: it has gone */
+    struct caller *caller; /* NULL: it has gone, or the daemon asked */
     uid_t uid;
+    bool by_daemon;
 };
 
 struct ft_probes {
@@ -139,19 +140,22 @@ static void conclude(struct ft_probes *probes, const struct item *item, const ch
     probe.switches = c->switches;
     probe.n_answers = count;
     probe.answers = list;
-    probe.has_uid = true;
+    probe.has_uid = !item->by_daemon;
     probe.uid = item->uid;
+    probe.has_by_daemon = probe.by_daemon = item->by_daemon;
     probe.refused = (char *)(uintptr_t)refused;
     record.kind_case = FABRICTRACE__RECORD__KIND_PROBE;
     record.probe = &probe;
     ft_tuple_format(&c->tuple, text);
     snprintf(who, sizeof(who), "user %u", item->uid);
+    if (item->by_daemon)
+        snprintf(who, sizeof(who), "the daemon");
     if (refused)
         ft_log(FT_LOG_NOTICE, "probe of %s for %s: refused: %s", text, who, refused);
     else
         ft_log(FT_LOG_NOTICE, "probe of %s for %s: TTL 1 to %u, %u of %u switches answered", text,
                who, count, answered, count);
-    if (!refused)
+    if (!refused || item->by_daemon)
         ft_uplink_record(probes->uplink, &record);
     probes->stats.refused += refused != NULL;
     probes->stats.probed += !refused;
@@ -159,6 +163,7 @@ static void conclude(struct ft_probes *probes, const struct item *item, const ch
         reply(item->caller, &record);
 }
 
+/* caller: NULL: the daemon, whose flow does not wait: by then it asks for another. */
 static void take(struct ft_probes *probes, const struct ft_probe_request *r, struct caller *caller)
 {
     struct item item = {
@@ -167,7 +172,8 @@ static void take(struct ft_probes *probes, const struct ft_probe_request *r, str
                    .dscp = r->dscp,
                    .switches = r->switches},
         .caller = caller,
-        .uid = caller->uid,
+        .uid = caller ? caller->uid : 0,
+        .by_daemon = !caller,
     };
     const char *refused = ft_course_complaint(&r->tuple, r->dst_qp, r->dscp, r->switches);
 
@@ -175,8 +181,10 @@ static void take(struct ft_probes *probes, const struct ft_probe_request *r, str
     if (!refused && ft_interfaces_direction(probes->config.interfaces, FT_INTERFACE_NONE,
                                             &r->tuple.src, &r->tuple.dst) != FT_FLOW_TX)
         refused = "this host does not send such a flow";
-    if (!refused && probes->count == WAITING_MAX)
-        refused = "too many flows wait to be probed";
+    if (!refused && !caller && !probes->config.daemon_may_ask)
+        refused = "probe.daemon is not set";
+    if (!refused && probes->count >= (caller ? WAITING_MAX : 1))
+        refused = caller ? "too many flows wait to be probed" : "another flow is being probed";
     if (refused)
         conclude(probes, &item, refused);
     else
@@ -189,7 +197,6 @@ static void shoot_round(struct ft_probes *probes, struct ft_course *c, struct ft
     uint64_t random[2];
 
     ft_course_begin_round(c, now);
-    probes->round = now;
     for (uint32_t ttl = 1; ttl < c->switches; ttl++) {
         size_t len;
 
@@ -206,6 +213,8 @@ static void shoot_round(struct ft_probes *probes, struct ft_course *c, struct ft
         else
             probes->stats.sent++;
     }
+    /* The pause begins when all are sent. */
+    probes->round = ft_mono_now();
 }
 
 static void advance(struct ft_probes *probes)
@@ -340,7 +349,7 @@ static void on_tick(void *arg)
         hang_up(c);
     }
     advance(probes);
-    if (!probes->listening)
+    if (!probes->listening && probes->listen_fd >= 0)
         probes->listening = ft_watch_fd(probes->loop, probes->listen_fd, on_connection, probes);
 }
 
@@ -348,13 +357,37 @@ static bool watch(struct ft_probes *probes)
 {
     struct ft_loop *loop = probes->loop;
 
-    probes->listening = ft_watch_fd(loop, probes->listen_fd, on_connection, probes);
+    if (probes->listen_fd >= 0)
+        probes->listening = ft_watch_fd(loop, probes->listen_fd, on_connection, probes);
     probes->tick = ft_watch_stage(ft_watch_timer(loop, TICK_NS, on_tick, probes), "probes");
     probes->icmp4 = ft_watch_fd(loop, probes->sockets.receive4, on_icmp4, probes);
     if (probes->sockets.receive6 >= 0)
         probes->icmp6 = ft_watch_fd(loop, probes->sockets.receive6, on_icmp6, probes);
-    return probes->listening && probes->tick && probes->icmp4 &&
+    return (probes->listening || probes->listen_fd < 0) && probes->tick && probes->icmp4 &&
            (probes->icmp6 || probes->sockets.receive6 < 0);
+}
+
+/* Those who may ask own the socket, or are root. */
+static int listen_at(struct ft_probes *probes, const char *path, char *error, size_t error_bytes)
+{
+    int rc = 0;
+
+    probes->socket = strdup(path);
+    if (!probes->socket)
+        return -ENOMEM;
+    probes->listen_fd = ft_listen_local(path);
+    if (probes->listen_fd < 0)
+        rc = probes->listen_fd;
+    else if (chmod(path, 0600))
+        rc = -errno;
+    if (rc)
+        snprintf(error, error_bytes, "probe.socket '%s': %s", path, strerror(-rc));
+    return rc;
+}
+
+void ft_probes_ask(struct ft_probes *probes, const struct ft_probe_request *request)
+{
+    take(probes, request, NULL);
 }
 
 struct ft_probes *ft_probes_new(struct ft_loop *loop, struct ft_uplink *uplink,
@@ -376,17 +409,12 @@ struct ft_probes *ft_probes_new(struct ft_loop *loop, struct ft_uplink *uplink,
         probes->callers[i].fd = -1;
     rc = ft_probe_sockets_open(&probes->sockets);
     if (rc)
-        snprintf(error, error_bytes, "probe.socket: probes need raw sockets: %s", strerror(-rc));
-    probes->socket = strdup(config->socket);
-    if (rc == 0 && probes->socket) {
-        probes->listen_fd = ft_listen_local(config->socket);
-        /* Those who may ask own it, or are root. */
-        if (probes->listen_fd < 0 || chmod(config->socket, 0600))
-            snprintf(error, error_bytes, "probe.socket '%s': %s", config->socket,
-                     strerror(probes->listen_fd < 0 ? -probes->listen_fd : errno));
-        else if (watch(probes))
-            return probes;
-    }
+        snprintf(error, error_bytes, "%s: probes need raw sockets: %s",
+                 config->socket ? "probe.socket" : "probe.daemon", strerror(-rc));
+    else if (config->socket)
+        rc = listen_at(probes, config->socket, error, error_bytes);
+    if (rc == 0 && watch(probes))
+        return probes;
     ft_probes_free(probes);
     return NULL;
 }

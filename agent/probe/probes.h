@@ -3,7 +3,8 @@
 #define FT_AGENT_PROBE_PROBES_H
 /*
  * Probes flows of this host (agent/probe/course.h) for who asks: root, or the agent's own user, at
- * a Unix socket. What answered goes to the daemon and to who asked.
+ * a Unix socket; and the daemon, where probe.daemon lets it. What answered goes to the daemon and
+ * to who asked.
  *
  * Packets go out of raw sockets, which are opened before the agent drops its privileges: a UDP
  * socket of the kernel could neither choose the identification, by which answers are known, nor
@@ -24,9 +25,10 @@ struct ft_probes;
 
 /* The host's name and the interfaces are borrowed for good. */
 struct ft_probes_config {
-    const char *socket;
+    const char *socket; /* NULL: none */
     const char *host;
     const struct ft_interfaces *interfaces;
+    bool daemon_may_ask;
 };
 
 /* Flows asked for = refused + probed + those that wait. */
@@ -42,6 +44,10 @@ struct ft_probes *ft_probes_new(struct ft_loop *loop, struct ft_uplink *uplink,
                                 const struct ft_probes_config *config, char *error,
                                 size_t error_bytes);
 void ft_probes_free(struct ft_probes *probes);
+
+/* The daemon asks. What comes of it, a refusal too, goes to it as a record. */
+struct ft_probe_request;
+void ft_probes_ask(struct ft_probes *probes, const struct ft_probe_request *request);
 
 const struct ft_probes_stats *ft_probes_stats(const struct ft_probes *probes);
 

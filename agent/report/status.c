@@ -144,6 +144,7 @@ void ft_report_status(const struct ft_status *status, struct ft_status_record *o
     m->source = text(status->source);
     m->host = text(status->host);
     m->user = text(status->user);
+    m->has_probes = m->probes = status->probes;
     fill_capabilities(status->held, out);
     fill_missing(status, out);
     if (status->rdma) {

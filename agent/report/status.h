@@ -24,6 +24,7 @@ struct ft_status {
     const struct ft_missing *missing_capabilities;
     const struct ft_rdma *rdma;             /* NULL: not asked for */
     const struct ft_aggregates *aggregates; /* NULL: none */
+    bool probes;                            /* the daemon may ask for them */
 };
 
 /* A record and everything it points to: stays where it is while it is used. */

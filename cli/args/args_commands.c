@@ -43,6 +43,7 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
                           "plans of source ports that jobs use, and whether samples confirm them"},
     [FT_COMMAND_PROBE] = {"probe", "FLOW [--dscp N] [--qp N] [--socket PATH]",
                           "which switches a flow of this host crosses, by packets like its own"},
+    [FT_COMMAND_PROBES] = {"probes", "", "flows that were probed, and what is not known by it"},
     [FT_COMMAND_DOCTOR] = {"doctor", "", "what the daemon does not see, and what to do"},
     [FT_COMMAND_DIAGNOSE] = {"diagnose", "[JOB] [--replay FILE] | --operations FILE",
                              "which rank of a job hangs or is slow, and whether communication is"},

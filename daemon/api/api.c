@@ -17,6 +17,7 @@
 #include "daemon/api/openapi.h"
 #include "daemon/api/paths.h"
 #include "daemon/api/plans.h"
+#include "daemon/api/probes.h"
 #include "daemon/api/qps.h"
 #include "daemon/api/ranks.h"
 #include "daemon/api/rhythms.h"
@@ -89,6 +90,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/spread", JSON, ft_api_spread},
         {"/api/v1/plans", JSON, ft_api_plans},
         {"/api/v1/whatif", JSON, ft_api_whatif},
+        {"/api/v1/probes", JSON, ft_api_probes},
         {"/api/v1/loss", JSON, ft_api_loss},
         {"/api/v1/doctor", JSON, ft_api_doctor},
         {"/api/v1/openapi.json", JSON, ft_api_openapi},

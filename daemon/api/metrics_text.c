@@ -22,6 +22,7 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/plans/follower.h"
 #include "daemon/probe/probed.h"
+#include "daemon/probe/prober.h"
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
 #include "daemon/spread/spread.h"
@@ -155,6 +156,19 @@ static void write_probed(struct ft_prom *p, const struct ft_probed *probed)
     ft_prom_u64(p, FT_PROM_LABELS("strange"), probed->strange);
     ft_prom_u64(p, FT_PROM_LABELS("silent"), probed->silent);
     ft_prom_one(p, FT_METRIC_PROBED_PARALLEL, probed->parallel);
+    ft_prom_one(p, FT_METRIC_PROBED_REFUSED, probed->refused);
+}
+
+static void write_prober(struct ft_prom *p, const struct ft_prober *prober)
+{
+    const struct ft_prober_stats *s = ft_prober_stats(prober);
+
+    ft_prom_family(p, FT_METRIC_PROBE_REQUESTS);
+    ft_prom_u64(p, FT_PROM_LABELS("answered"), s->answered);
+    ft_prom_u64(p, FT_PROM_LABELS("refused"), s->refused);
+    ft_prom_u64(p, FT_PROM_LABELS("lost"), s->lost);
+    ft_prom_one(p, FT_METRIC_PROBE_AGENTS, s->agents);
+    ft_prom_one(p, FT_METRIC_PROBE_NO_AGENT, s->no_agent);
 }
 
 static void write_join(struct ft_prom *p, const struct ft_stages *stages)
@@ -170,6 +184,8 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     if (stages->hashes)
         write_hashes(p, stages->hashes);
     write_probed(p, stages->probed);
+    if (stages->prober)
+        write_prober(p, stages->prober);
     if (stages->spread)
         ft_prom_one(p, FT_METRIC_SPREAD_REFUSED, ft_spread_refused(stages->spread));
     write_plans(p, stages->follower);

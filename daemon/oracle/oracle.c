@@ -22,8 +22,6 @@
 #define RIGHT_LEAST   0.9
 /* More than so many checks count half: switches are changed. */
 #define CHECKED_MOST 1024
-/* A flow without bytes in the last windows is none to ask about. */
-#define WINDOWS_BACK 3
 
 struct ft_oracle {
     struct ft_oracle_config config;
@@ -102,24 +100,6 @@ static struct ft_oracle_of_switch *switch_of(struct ft_oracle *o, const char *na
     return ft_table_insert(o->switches, key, &fresh);
 }
 
-static bool is_elephant(const struct ft_oracle *o, const struct ft_join *join,
-                        const struct ft_flow *flow)
-{
-    const struct ft_topology *t = ft_join_topology(join);
-    uint32_t port;
-    double bps;
-
-    if (ft_role_answers((enum ft_role)flow->role) || flow->ended || flow->src_nic == FT_NONE ||
-        flow->bytes_window + WINDOWS_BACK < ft_join_window(join))
-        return false;
-    if (ft_topology_nic(t, flow->src_nic)->attach_count == 0)
-        return false;
-    port = ft_topology_nic(t, flow->src_nic)->attach[0];
-    bps = (double)ft_flow_rate(flow, o->config.window_ms).bps;
-    return ft_topology_port(t, port)->speed_bps > 0 &&
-           bps >= o->config.elephant * (double)ft_topology_port(t, port)->speed_bps;
-}
-
 static bool is_right(const struct ft_oracle_of_switch *s)
 {
     double checked = s->right + s->wrong;
@@ -188,7 +168,8 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
 
     for (uint32_t i = 0; said && i < said->count; i++)
         check_said(o, join, flow, &said->said[i]);
-    if ((known && o->checks * CHECKED_OF > o->stats.asked) || !is_elephant(o, join, flow) ||
+    if ((known && o->checks * CHECKED_OF > o->stats.asked) ||
+        !ft_flow_is_elephant(join, flow, o->config.window_ms, o->config.elephant) ||
         !ft_flow_unknown(join, flow, &switch_id, &port) || was_asked(said, flow, switch_id))
         return false;
     name = ft_topology_switch(t, switch_id)->name;

@@ -14,6 +14,7 @@
 
 #include "daemon/discovery/discovery.h"
 #include "daemon/join/join.h"
+#include "daemon/probe/prober.h"
 #include "daemon/publish/emit.h"
 #include "daemon/window/window.h"
 #include "lib/base/account.h"
@@ -26,12 +27,13 @@ struct ft_pipeline_config {
     struct ft_discovery_config discovery; /* switches_max 0: the file alone counts */
     struct ft_crossings_config crossings; /* flows_max 0: cables are not looked at */
     size_t ranks_max;                     /* members of communicators; 0: 65,536 */
-    size_t kept_bytes;         /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
-    size_t ends_max;           /* queue pairs whose other ends are looked for; 0: none are */
-    bool link_local;           /* as in daemon/pairing/pairing.h */
-    size_t counters_max;       /* ports and sources; 0: counters are not used */
-    int64_t hints_keep_ms;     /* how long an answer of a switch about a flow is good */
-    size_t hash_sets_max;      /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
+    size_t kept_bytes;              /* of the accounts, and of the statuses of hosts; 0: 64 MiB */
+    size_t ends_max;                /* queue pairs whose other ends are looked for; 0: none are */
+    bool link_local;                /* as in daemon/pairing/pairing.h */
+    size_t counters_max;            /* ports and sources; 0: counters are not used */
+    struct ft_prober_config prober; /* elephant 0: nobody is asked to probe flows */
+    int64_t hints_keep_ms;          /* how long an answer of a switch about a flow is good */
+    size_t hash_sets_max;           /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
     size_t diagnosis_rows_max; /* operations of jobs that are kept; 0: jobs are not diagnosed */
     int64_t hang_ms;           /* what stands for less does not hang */
     int64_t grace_ms; /* a window is closed this long after its end, for what is in progress */

@@ -13,6 +13,7 @@
 #include "daemon/pipeline/pipeline_impl.h"
 #include "daemon/plans/follower.h"
 #include "daemon/probe/probed.h"
+#include "daemon/probe/prober.h"
 #include "proto/bounds.h"
 #include "proto/columns.h"
 #include "proto/record.h"
@@ -301,6 +302,8 @@ static enum ft_record_fate forward_probe(struct ft_pipeline *p, const Fabrictrac
     if (!ft_message_within(&record->probe->base, PROGRESS_TEXT_MAX, FT_PROBED_SWITCHES) ||
         ft_probed_take(p->stages.probed, p->stages.join, record->probe, p->now_ms, &p->emitter))
         return FT_RECORD_INVALID;
+    if (p->stages.prober)
+        ft_prober_take(p->stages.prober, p->stages.join, record->probe, p->now_ms);
     return FT_RECORD_FORWARDED;
 }
 
@@ -323,6 +326,8 @@ static enum ft_record_fate take_status(struct ft_pipeline *p, const Fabrictrace_
 {
     switch (ft_agents_take(p->stages.agents, status, p->now_ms)) {
     case 0:
+        if (p->stages.prober)
+            ft_prober_agent(p->stages.prober, status, p->now_ms);
         return FT_RECORD_JOINED;
     case -EINVAL:
         return FT_RECORD_INVALID;

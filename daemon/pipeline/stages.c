@@ -18,7 +18,9 @@
 #include "daemon/join/hints.h"
 #include "daemon/pipeline/pipeline_impl.h"
 #include "daemon/plans/follower.h"
+#include "daemon/probe/probe_list.h"
 #include "daemon/probe/probed.h"
+#include "daemon/probe/prober.h"
 #include "daemon/spread/spread.h"
 
 #define EXPORTERS_MAX  65536
@@ -132,8 +134,13 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     s->follower = ft_follower_new(config->join.seed);
     s->hints = ft_hints_new(config->hints_keep_ms, config->join.seed);
     s->probed = calloc(1, sizeof(*s->probed));
-    if (!s->hints || !s->probed || !s->events || !s->join || !s->spread || !s->rhythms ||
-        !s->follower || !open_health(s, config) || !open_jobs(s, config) ||
+    if (s->probed)
+        s->probed->list = ft_probe_list_new(config->join.seed);
+    if (config->prober.elephant > 0)
+        s->prober = ft_prober_new(&config->prober);
+    if (!s->hints || !s->probed || !s->probed->list ||
+        (config->prober.elephant > 0 && !s->prober) || !s->events || !s->join || !s->spread ||
+        !s->rhythms || !s->follower || !open_health(s, config) || !open_jobs(s, config) ||
         !open_optional(s, config, topology, hooks))
         return -ENOMEM;
     ft_join_set_ranks(s->join, s->ranks);
@@ -181,7 +188,10 @@ void ft_stages_close(struct ft_stages *s)
     ft_rhythms_free(s->rhythms);
     ft_follower_free(s->follower);
     ft_hints_free(s->hints);
+    if (s->probed)
+        ft_probe_list_free(s->probed->list);
     free(s->probed);
+    ft_prober_free(s->prober);
 }
 
 void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_config *config,

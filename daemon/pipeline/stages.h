@@ -25,6 +25,7 @@ struct ft_stages {
     struct ft_follower *follower;
     struct ft_hints *hints;
     struct ft_probed *probed;
+    struct ft_prober *prober;       /* NULL: agents are not asked */
     struct ft_hashes *hashes;       /* NULL: switches' hashes are not learnt */
     struct ft_diagnoser *diagnoser; /* NULL: jobs are not diagnosed */
     struct ft_exporters *exporters; /* NULL without counters */

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "daemon/join/hints.h"
+#include "daemon/probe/probe_list.h"
 #include "lib/fabric/choice.h"
 #include "proto/record.h"
 
@@ -16,6 +17,7 @@ struct crossed {
     uint32_t src_nic, dst_nic, count;
     uint32_t switches[FT_PROBED_SWITCHES]; /* FT_NONE: not known */
     uint32_t outs[FT_PROBED_SWITCHES];
+    Fabrictrace__ProbeGap gaps[FT_PROBED_SWITCHES];
 };
 
 static bool is_attached(const struct crossed *crossed, uint32_t switch_id)
@@ -59,40 +61,63 @@ static uint32_t end_between(const struct ft_topology *t, uint32_t from, uint32_t
     return found;
 }
 
-static void take_answer(struct ft_probed *p, struct crossed *crossed,
-                        const Fabrictrace__ProbeAnswer *a, uint32_t switches)
+static Fabrictrace__ProbeGap take_answer(struct ft_probed *p, struct crossed *crossed,
+                                         const Fabrictrace__ProbeAnswer *a, uint32_t switches)
 {
     struct ft_ip ip;
     uint32_t id;
 
     if (!a->has_address || ft_ip_from_bytes(a->address.data, a->address.len, &ip)) {
         p->silent++;
-        return;
+        return FABRICTRACE__PROBE_GAP__PROBE_GAP_SILENT;
     }
     id = ft_topology_switch_at(crossed->t, &ip);
     if (id == FT_NONE) {
         p->unknown++;
-    } else if (!lies_there(crossed, id, a->ttl, switches)) {
-        p->strange++;
-    } else {
-        p->used++;
-        crossed->switches[a->ttl - 1] = id;
+        return FABRICTRACE__PROBE_GAP__PROBE_GAP_ADDRESS;
     }
+    if (!lies_there(crossed, id, a->ttl, switches)) {
+        p->strange++;
+        return FABRICTRACE__PROBE_GAP__PROBE_GAP_STRANGE;
+    }
+    p->used++;
+    crossed->switches[a->ttl - 1] = id;
+    return a->ttl + 1 == switches ? FABRICTRACE__PROBE_GAP__PROBE_GAP_LAST
+                                  : FABRICTRACE__PROBE_GAP__PROBE_GAP_NEXT;
 }
 
 /* What two neighbours who answered say of the first one. */
 static void take_neighbours(struct ft_probed *p, struct crossed *crossed)
 {
     for (uint32_t i = 0; i + 1 < crossed->count; i++) {
+        uint32_t out;
+
         if (crossed->switches[i] == FT_NONE || crossed->switches[i + 1] == FT_NONE)
             continue;
-        crossed->outs[i] = end_between(crossed->t, crossed->switches[i], crossed->switches[i + 1]);
-        p->parallel += crossed->outs[i] == FT_NONE;
+        out = end_between(crossed->t, crossed->switches[i], crossed->switches[i + 1]);
+        p->parallel += out == FT_NONE;
+        crossed->outs[i] = out;
+        crossed->gaps[i] = out == FT_NONE    ? FABRICTRACE__PROBE_GAP__PROBE_GAP_PARALLEL
+                           : ft_is_port(out) ? FABRICTRACE__PROBE_GAP__PROBE_GAP_NONE
+                                             : FABRICTRACE__PROBE_GAP__PROBE_GAP_LAG_MEMBER;
     }
 }
 
-static void publish(const struct crossed *crossed, const Fabrictrace__Probe *probe,
-                    const struct ft_emitter *emitter)
+static Fabrictrace__ProbeOutcome outcome_of(const Fabrictrace__Probe *probe)
+{
+    size_t answered = 0;
+
+    if (probe->refused)
+        return FABRICTRACE__PROBE_OUTCOME__PROBE_OUTCOME_REFUSED;
+    for (size_t i = 0; i < probe->n_answers; i++)
+        answered += probe->answers[i]->has_address != 0;
+    return answered == 0                 ? FABRICTRACE__PROBE_OUTCOME__PROBE_OUTCOME_SILENT
+           : answered < probe->n_answers ? FABRICTRACE__PROBE_OUTCOME__PROBE_OUTCOME_GAPS
+                                         : FABRICTRACE__PROBE_OUTCOME__PROBE_OUTCOME_ANSWERED;
+}
+
+static void publish(struct ft_probed *p, const struct crossed *crossed,
+                    const Fabrictrace__Probe *probe, const struct ft_emitter *emitter)
 {
     Fabrictrace__ProbeAnswer answers[FT_PROBED_SWITCHES], *list[FT_PROBED_SWITCHES];
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
@@ -109,19 +134,26 @@ static void publish(const struct crossed *crossed, const Fabrictrace__Probe *pro
         if (crossed->outs[at] != FT_NONE)
             *(ft_is_port(crossed->outs[at]) ? &answers[i].out : &answers[i].out_lag) =
                 (char *)(uintptr_t)ft_topology_end_name(crossed->t, crossed->outs[at]);
+        answers[i].has_gap = true;
+        answers[i].gap = crossed->gaps[at];
         list[i] = &answers[i];
     }
     out.answers = list;
+    out.has_outcome = true;
+    out.outcome = outcome_of(probe);
     record.kind_case = FABRICTRACE__RECORD__KIND_PROBE;
     record.probe = &out;
     emitter->record(emitter->arg, &record);
+    /* Without memory its last one stays. */
+    (void)ft_probe_list_put(p->list, &out);
 }
 
 static bool is_sound(const Fabrictrace__Probe *probe)
 {
     uint32_t last = 0;
 
-    if (!probe->flow || !probe->has_time_ms || probe->n_answers > FT_PROBED_SWITCHES)
+    if (!probe->flow || !probe->has_time_ms || probe->n_answers > FT_PROBED_SWITCHES ||
+        (probe->refused && probe->n_answers))
         return false;
     for (size_t i = 0; i < probe->n_answers; i++) {
         if (probe->answers[i]->ttl <= last || probe->answers[i]->ttl > FT_PROBED_SWITCHES)
@@ -139,14 +171,16 @@ int ft_probed_take(struct ft_probed *p, const struct ft_join *join, const Fabric
 
     if (!is_sound(probe) || ft_flow_to_tuple(probe->flow, &crossed.tuple))
         return -EINVAL;
-    p->flows++;
+    p->flows += !probe->refused;
+    p->refused += probe->refused != NULL;
     crossed.src_nic = ft_topology_nic_at(crossed.t, &crossed.tuple.src);
     crossed.dst_nic = ft_topology_nic_at(crossed.t, &crossed.tuple.dst);
     crossed.count = FT_PROBED_SWITCHES;
     for (uint32_t i = 0; i < crossed.count; i++)
         crossed.switches[i] = crossed.outs[i] = FT_NONE;
     for (size_t i = 0; i < probe->n_answers; i++)
-        take_answer(p, &crossed, probe->answers[i], probe->switches);
+        crossed.gaps[probe->answers[i]->ttl - 1] =
+            take_answer(p, &crossed, probe->answers[i], probe->switches);
     take_neighbours(p, &crossed);
     if (hints)
         ft_hints_advance(hints, now_ms);
@@ -154,6 +188,6 @@ int ft_probed_take(struct ft_probed *p, const struct ft_join *join, const Fabric
         if (crossed.outs[i] != FT_NONE)
             ft_hints_put(hints, &crossed.tuple,
                          &(struct ft_hint){crossed.switches[i], crossed.outs[i], FT_BY_PROBE, 0});
-    publish(&crossed, probe, emitter);
+    publish(p, &crossed, probe, emitter);
     return 0;
 }

@@ -14,10 +14,13 @@
 #include "daemon/join/join.h"
 #include "daemon/publish/emit.h"
 
+struct ft_probe_list;
+
 /* Switches of a path at most, as agents have it. */
 #define FT_PROBED_SWITCHES 16
 
-/* Answers and missing ones; used + unknown + strange + silent is what there was of both. */
+/* Answers and missing ones; used + unknown + strange + silent is what there was of both. The list
+ * is the owner's of the rest. */
 struct ft_probed {
     uint64_t flows;
     uint64_t used;
@@ -25,9 +28,12 @@ struct ft_probed {
     uint64_t strange;  /* of a switch that does not lie there on any path */
     uint64_t silent;   /* nothing answered */
     uint64_t parallel; /* pairs of neighbours with several links: the port is not known */
+    uint64_t refused;  /* by the agent: nothing was sent */
+    struct ft_probe_list *list;
 };
 
-/* Takes a record and publishes it with the names of switches and ports. -EINVAL: it cannot be. */
+/* Takes a record, publishes it with the names of switches and ports, and lists it. -EINVAL: it
+ * cannot be. */
 int ft_probed_take(struct ft_probed *p, const struct ft_join *join, const Fabrictrace__Probe *probe,
                    int64_t now_ms, const struct ft_emitter *emitter);
 

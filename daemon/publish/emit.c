@@ -12,7 +12,9 @@
 #include "lib/fabric/metrics.h"
 #include "proto/record.h"
 
-#define SHARES_MAX 64
+/* A flow without bytes in the last windows is of the past. */
+#define WINDOWS_BACK 3
+#define SHARES_MAX   64
 
 /* protobuf-c's strings are not const, though it never writes to them. */
 static char *text(const char *s)
@@ -417,4 +419,18 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     record.kind_case = FABRICTRACE__RECORD__KIND_PATH;
     record.path = &out;
     emitter->record(emitter->arg, &record);
+}
+
+bool ft_flow_is_elephant(const struct ft_join *join, const struct ft_flow *flow, int64_t window_ms,
+                         double share)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    uint64_t speed_bps;
+
+    if (ft_role_answers((enum ft_role)flow->role) || flow->ended || flow->src_nic == FT_NONE ||
+        flow->bytes_window + WINDOWS_BACK < ft_join_window(join) ||
+        ft_topology_nic(t, flow->src_nic)->attach_count == 0)
+        return false;
+    speed_bps = ft_topology_port(t, ft_topology_nic(t, flow->src_nic)->attach[0])->speed_bps;
+    return speed_bps > 0 && (double)ft_flow_rate(flow, window_ms).bps >= share * (double)speed_bps;
 }

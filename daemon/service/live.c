@@ -14,6 +14,7 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/publish.h"
 #include "daemon/service/oracles.h"
+#include "daemon/service/probers.h"
 #include "daemon/service/service.h"
 #include "lib/base/log.h"
 #include "lib/io/ready.h"
@@ -99,6 +100,8 @@ static bool on_stop(void *arg)
     ft_keeper_finish(d->keeper);
     ft_group_reader_free(d->topics);
     d->topics = NULL;
+    ft_probers_free(d->probers);
+    d->probers = NULL;
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;
@@ -122,6 +125,11 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
         if (!d->oracles)
             return EX_OSERR;
         d->view.oracle = ft_oracles_oracle(d->oracles);
+    }
+    if (d->view.stages->prober) {
+        d->probers = ft_probers_new(d->loop, d->view.stages, d->view.receiver);
+        if (!d->probers)
+            return EX_OSERR;
     }
     d->tick = ft_watch_stage(ft_watch_timer(d->loop, TICK_NS, on_tick, d), "publish");
     d->slice = ft_watch_stage(ft_watch_once(d->loop, on_slice, d), "window");

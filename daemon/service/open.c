@@ -20,6 +20,7 @@
 #include "daemon/publish/publish.h"
 #include "daemon/service/check.h"
 #include "daemon/service/oracles.h"
+#include "daemon/service/probers.h"
 #include "daemon/service/service.h"
 #include "lib/base/log.h"
 #include "lib/io/transport.h"
@@ -117,6 +118,7 @@ void ft_daemon_add_stages(void *arg, struct ft_account *account)
     ft_group_reader_account(d->topics, account);
     ft_group_role_account(&d->role, account);
     ft_oracles_account(d->oracles, account);
+    ft_probers_account(d->probers, account);
     ft_publisher_account(d->view.publisher, account);
     if (d->recorder && d->advancing)
         ft_recorder_stages(d->recorder, &account->stages[before], account->stage_count - before);

@@ -28,6 +28,7 @@ struct ft_keeper;
 struct ft_launcher;
 struct ft_loading;
 struct ft_oracles;
+struct ft_probers;
 struct ft_recorder;
 
 struct ft_daemon {
@@ -44,6 +45,7 @@ struct ft_daemon {
     struct ft_group_reader *topics; /* NULL: nothing comes over Kafka */
     struct ft_keeper *keeper;       /* NULL: the history is not kept */
     struct ft_oracles *oracles;     /* NULL: switches are not asked */
+    struct ft_probers *probers;     /* NULL: agents are not asked to probe flows */
     struct ft_recorder *recorder;   /* NULL: nothing is kept for an incident */
     struct ft_loading *loading;     /* NULL: no incident is replayed */
     struct ft_head head;            /* of the file of an incident */

@@ -56,6 +56,28 @@ export interface Path {
     pairing?: { by?: string; host?: string; device?: string; qp?: number; withdrawn?: boolean };
 }
 
+export interface ProbeAnswer {
+    ttl?: number;
+    sent?: number;
+    address?: string;
+    switch?: string;
+    out?: string;
+    out_lag?: string;
+    gap?: string;
+    rtt_ns?: number;
+}
+
+export interface Probe {
+    time_ms?: number;
+    flow: Flow;
+    host?: string;
+    uid?: number;
+    by_daemon?: boolean;
+    refused?: string;
+    outcome?: string;
+    answers?: ProbeAnswer[];
+}
+
 export interface Link {
     window_start_ms?: number;
     window_end_ms?: number;

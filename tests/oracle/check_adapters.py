@@ -50,14 +50,15 @@ class Asked(unittest.TestCase):
                                       "--sport 49152 --dport 4791"]])
 
     def test_sonic(self):
-        for flow, member in ((V4, {"ipv4": {"sip": V4[0], "dip": V4[1], "proto": 17}}),
-                             (V6, {"ipv6": {"sip": V6[0], "dip": V6[1], "next_header": 17}})):
+        for flow, ethertype, member in (
+                (V4, 0x0800, {"ipv4": {"sip": V4[0], "dip": V4[1], "proto": 17}}),
+                (V6, 0x86dd, {"ipv6": {"sip": V6[0], "dip": V6[1], "next_header": 17}})):
             self.assertEqual(self.ask("oracle-sonic", "Egress port: Ethernet4\n", flow=flow,
                                       ingress="Ethernet0", options=("-v", "Vrf_red")), (0, "Ethernet4\n"))
             command = self.sent[0][1]
             packet = json.loads(re.search(r"printf '%s' '([^']*)'", command)[1])
             self.assertEqual(packet, {"packet_info": {"outer": {
-                **member, "tcp_udp": {"sport": 49152, "dport": 4791}}}})
+                "layer2": {"ethertype": ethertype}, **member, "tcp_udp": {"sport": 49152, "dport": 4791}}}})
             self.assertIn("show ip ecmp-egress-port --ingress-port Ethernet0 --packet \"$f\" --vrf Vrf_red;",
                           command)
 
@@ -75,10 +76,12 @@ class Asked(unittest.TestCase):
     def test_junos(self):
         self.assertEqual(self.ask("oracle-junos", "Resolved next hop: et-0/0/5.0\nEgress interface: et-0/0/5\n",
                                   ingress="et-0/0/0"), (0, "et-0/0/5\n"))
-        self.assertIn("family inet source-address 10.0.1.1 destination-address 10.0.3.1 transport-protocol udp "
+        self.assertIn("ingress-interface et-0/0/0.0 family inet source-address 10.0.1.1 destination-address 10.0.3.1 transport-protocol udp "
                       "source-port 49152 destination-port 4791", self.sent[0][1])
         self.assertEqual(self.ask("oracle-junos", "Egress interface: ae3.0\n", flow=V6), (0, "ae3\n"))
         self.assertIn(" family inet6 ", self.sent[0][1])
+        self.ask("oracle-junos", "Egress interface: ae3.0\n", ingress="et-0/0/0.100")
+        self.assertIn(" ingress-interface et-0/0/0.100 ", self.sent[0][1])
 
     def test_nxos(self):
         self.assertEqual(self.ask("oracle-nxos", "Load-share parameters used\nHash: 33\n"

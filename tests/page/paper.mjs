@@ -359,6 +359,11 @@ export class Paper {
                 { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 9).window_end_ms, job: '88', uid: 1000, stage: 'withdrawn', end: 'contradicted', ports_given: 62, ports_confirmed: 58, ports_missed: 1, ports_refused: 2, hosts: 8, hosts_ended: 8, since_ms: this.span(this.number - 3).window_end_ms },
                 { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 2).window_end_ms, job: '88', uid: 1000, stage: 'confirmed', ports_given: 64, ports_confirmed: 64, ports_missed: 0, ports_refused: 0, hosts: 8, hosts_ended: 0, since_ms: this.span(this.number - 1).window_end_ms },
             ] : []);
+        case 'probes':
+            return list(query.get('flow') ? [{
+                schema: 'fabrictrace.probe.v1', time_ms: this.span(this.number).window_end_ms, host: 'gpu01', flow: {}, dst_qp: 291, switches: 3, by_daemon: true, outcome: 'gaps',
+                answers: [{ ttl: 1, sent: 1, address: '10.1.0.254', switch: 'leaf1', gap: 'next' }, { ttl: 2, sent: 3, gap: 'silent' }],
+            }] : []);
         case 'rhythms':
             return list(query.get('job') === '88' ? [{ schema: 'fabrictrace.rhythm.v1', ...this.span(this.number), job: '88', samples: 4711, resolution_ms: 1000, period_ms: 12300, regularity: 0.81, exchange: 0.42 }]
                 : query.get('job') === '89' ? [{ schema: 'fabrictrace.rhythm.v1', ...this.span(this.number), job: '89', samples: 900, resolution_ms: 1000 }] : []);

@@ -44,6 +44,8 @@ SHOWN = {
     "rhythm-none": ["rhythm"],
     "plans": ["plans"],
     "plans-none": ["plans"],
+    "probes": ["probes"],
+    "probes-none": ["probes"],
     "explain": ["explain", FLOW],
     "explain-multipath": ["explain", FLOW],
     "explain-paired": ["explain", FLOW],

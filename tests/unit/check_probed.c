@@ -9,6 +9,7 @@
 
 #include "daemon/join/hints.h"
 #include "daemon/join/likely.h"
+#include "daemon/probe/probe_list.h"
 #include "proto/record.h"
 #include "tests/unit/join_rig.h"
 
@@ -19,6 +20,8 @@ static struct join_rig rig;
 static struct ft_hints *hints;
 static struct ft_probed probed;
 static char published[2][2][32]; /* switch and port by TTL - 1 */
+static Fabrictrace__ProbeGap gaps[2];
+static Fabrictrace__ProbeOutcome outcome;
 static unsigned records;
 
 static void keep(void *arg, const Fabrictrace__Record *record)
@@ -28,9 +31,11 @@ static void keep(void *arg, const Fabrictrace__Record *record)
     (void)arg;
     ck_assert_int_eq(record->kind_case, FABRICTRACE__RECORD__KIND_PROBE);
     records++;
+    outcome = p->outcome;
     for (size_t i = 0; i < p->n_answers && i < 2; i++) {
         const Fabrictrace__ProbeAnswer *a = p->answers[i];
 
+        gaps[i] = a->gap;
         snprintf(published[i][0], 32, "%s", a->switch_ ? a->switch_ : "");
         snprintf(published[i][1], 32, "%s", a->out ? a->out : "");
     }
@@ -53,13 +58,15 @@ static void begin(void)
     ck_assert_ptr_nonnull(hints);
     ft_join_set_hints(rig.join, hints);
     ck_assert_int_eq(ft_join_report(rig.join, &r), FT_JOIN_OK);
-    probed = (struct ft_probed){0};
+    probed = (struct ft_probed){.list = ft_probe_list_new(1)};
+    ck_assert_ptr_nonnull(probed.list);
     records = 0;
     memset(published, 0, sizeof(published));
 }
 
 static void end(void)
 {
+    ft_probe_list_free(probed.list);
     ft_join_set_hints(rig.join, NULL);
     ft_hints_free(hints);
     join_rig_close(&rig);
@@ -116,6 +123,9 @@ START_TEST(two_neighbours_show_the_path)
     ck_assert_str_eq(published[0][1], "up1");
     ck_assert_str_eq(published[1][0], "spine1");
     ck_assert_str_eq(published[1][1], "");
+    ck_assert_int_eq(gaps[0], FABRICTRACE__PROBE_GAP__PROBE_GAP_NONE);
+    ck_assert_int_eq(gaps[1], FABRICTRACE__PROBE_GAP__PROBE_GAP_LAST);
+    ck_assert_int_eq(outcome, FABRICTRACE__PROBE_OUTCOME__PROBE_OUTCOME_ANSWERED);
     /* One sample elsewhere, and nothing is left of it. */
     join_rig_sample(&rig, SPORT, 0, 500000000, 5);
     ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
@@ -133,9 +143,18 @@ START_TEST(other_answers_show_nothing)
     begin();
     /* A gap; an address of nobody; the far leaf in the place of a spine, a spine in that of the
      * leaf, the leaf of other hosts. */
+    ck_assert_int_eq(take(NULL, NULL, 2), 0);
+    ck_assert_int_eq(outcome, FABRICTRACE__PROBE_OUTCOME__PROBE_OUTCOME_SILENT);
+    probed.flows = probed.silent = 0;
+    records = 0;
     ck_assert_int_eq(take(&leaf, NULL, 2), 0);
+    ck_assert_int_eq(gaps[0], FABRICTRACE__PROBE_GAP__PROBE_GAP_NEXT);
+    ck_assert_int_eq(gaps[1], FABRICTRACE__PROBE_GAP__PROBE_GAP_SILENT);
+    ck_assert_int_eq(outcome, FABRICTRACE__PROBE_OUTCOME__PROBE_OUTCOME_GAPS);
     ck_assert_int_eq(take(&leaf, &nobody, 2), 0);
+    ck_assert_int_eq(gaps[1], FABRICTRACE__PROBE_GAP__PROBE_GAP_ADDRESS);
     ck_assert_int_eq(take(&leaf, &far, 2), 0);
+    ck_assert_int_eq(gaps[1], FABRICTRACE__PROBE_GAP__PROBE_GAP_STRANGE);
     ck_assert_int_eq(take(&spine, &spine, 2), 0);
     ck_assert_int_eq(take(&far, &spine, 2), 0);
     ck_assert(!ft_flow_likely(rig.join, join_rig_flow(&rig, SPORT), &hinted));

@@ -415,6 +415,19 @@ tests_unit_check_hashes_SOURCES = tests/unit/check_hashes.c tests/unit/unit.h
 tests_unit_check_hashes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_hashes_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_prober
+TESTS += tests/unit/check_prober
+tests_unit_check_prober_SOURCES = tests/unit/check_prober.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h
+tests_unit_check_prober_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_prober_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_probe_list
+TESTS += tests/unit/check_probe_list
+tests_unit_check_probe_list_SOURCES = tests/unit/check_probe_list.c tests/unit/leafspine.h
+tests_unit_check_probe_list_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_probe_list_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_probed
 TESTS += tests/unit/check_probed
 tests_unit_check_probed_SOURCES = tests/unit/check_probed.c tests/unit/join_rig.h \

@@ -6,6 +6,7 @@ import { format } from '../route.ts';
 import { bytes, clock, count, flowKey, flowText, hopsText, percent, rate, words } from '../text.ts';
 import { A, Bar, Empty, Facts, FlowLink, go, Hops, HostLink, JobLink, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
 import { EventCard, EventsOf } from './events.tsx';
+import { ProbeOf } from './probes.tsx';
 
 /** More rows than a person reads, fewer than a browser minds. */
 export const PATHS = 2000;
@@ -168,6 +169,7 @@ export function FlowView(): JSX.Element {
             <h1>Flow <span class="tuple">{text}</span></h1>
             <FlowFacts p={path} />
             <Section title="Path"><Way path={path} links={asked.answer?.links ?? []} id="hops" /></Section>
+            <ProbeOf flow={name} />
             {(asked.answer?.collisions ?? []).length > 0
                 ? <Section title="Collisions on it"><div class="cards">{asked.answer?.collisions?.map((e) => <EventCard key={e.subject} event={e} open />)}</div></Section>
                 : <EventsOf test={(e) => e.evidence?.flow !== undefined && flowText(e.evidence.flow) === text} none="No active event on its path." />}
