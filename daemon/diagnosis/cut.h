@@ -2,8 +2,8 @@
 #ifndef FT_DAEMON_DIAGNOSIS_CUT_H
 #define FT_DAEMON_DIAGNOSIS_CUT_H
 /*
- * The links that all transfers of a job cross that stand in the network: sent, not completed and not
- * arrived, of whatever communicator.
+ * The links that all transfers of a job cross that stand in the network: sent, not completed and
+ * not arrived, of whatever communicator.
  *
  * Where these are of several senders and several receivers, the links common to all of them whose
  * path is certain are possible, the others are not; a single one is named. What arrived and was not

@@ -39,7 +39,7 @@ struct ft_testimony {
     Fabrictrace__DiagnosisLink links[FT_TESTIMONY_LINKS], *link_list[FT_TESTIMONY_LINKS];
     uint32_t ports[FT_TESTIMONY_LINKS]; /* of these links */
     double queues_s[FT_TESTIMONY_LINKS];
-    uint32_t suspects;                  /* links that errors or discards speak against */
+    uint32_t suspects; /* links that errors or discards speak against */
     Fabrictrace__Flow flow;
     uint8_t addresses[2][16];
 };
