@@ -82,7 +82,7 @@ plugin()
 goldens()
 {
     local test
-    for test in agent/replay switchpoll/replay daemon/replay daemon/discovery daemon/crossings; do
+    for test in agent/replay daemon/replay daemon/discovery; do
         timeout 1800 "$srcdir/tests/golden/$test.py" >golden.log 2>&1
         verdict "golden $test" $? golden.log
     done

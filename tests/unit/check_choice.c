@@ -40,6 +40,34 @@ START_TEST(distances)
 }
 END_TEST
 
+/* A NIC with two ports at different leaves is as near as the nearer of them. */
+START_TEST(a_nic_at_two_leaves)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology_builder *b = ft_topology_builder_new("lab");
+    struct ft_ip ip = leafspine_host_ip(0, 0);
+    uint32_t nic;
+
+    for (uint32_t i = 0; i < 2; i++)
+        leafspine_switch(b, "leaf", i, i, diag);
+    leafspine_switch(b, "spine", 0, 2, diag);
+    ck_assert_int_eq(ft_topology_add_link(b, "leaf0", "up", "spine0", "down0", diag), 0);
+    ck_assert_int_eq(ft_topology_add_link(b, "leaf1", "up", "spine0", "down1", diag), 0);
+    nic = ft_topology_add_nic(b, ft_topology_add_host(b, "gpu0", diag), 0, diag);
+    ck_assert_int_eq(ft_topology_add_nic_address(b, nic, &ip, diag), 0);
+    ck_assert_int_eq(ft_topology_attach(b, nic, "leaf0", "host0", diag), 0);
+    ck_assert_int_eq(ft_topology_attach(b, nic, "leaf1", "host0", diag), 0);
+    t = ft_topology_build(b, diag);
+    ck_assert_ptr_nonnull(t);
+    ck_assert_uint_eq(ft_choice_distance(t, switch_of("leaf0"), nic_of(0, 0)), 0);
+    ck_assert_uint_eq(ft_choice_distance(t, switch_of("leaf1"), nic_of(0, 0)), 0);
+    ck_assert_uint_eq(ft_choice_distance(t, switch_of("spine0"), nic_of(0, 0)), 1);
+    ft_topology_free(t);
+    ft_topology_builder_free(b);
+    ft_diag_free(diag);
+}
+END_TEST
+
 START_TEST(links_of_a_choice)
 {
     struct ft_choice up, down, none;
@@ -87,4 +115,5 @@ START_TEST(more_links_than_a_model_takes)
 }
 END_TEST
 
-FT_UNIT_MAIN("choice", distances, links_of_a_choice, more_links_than_a_model_takes)
+FT_UNIT_MAIN("choice", distances, a_nic_at_two_leaves, links_of_a_choice,
+             more_links_than_a_model_takes)

@@ -99,3 +99,9 @@ TESTS += tests/unit/check_index
 tests_unit_check_index_SOURCES = tests/unit/check_index.c tests/unit/unit.h
 tests_unit_check_index_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_index_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(XXHASH_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_verdict
+TESTS += tests/unit/check_verdict
+tests_unit_check_verdict_SOURCES = tests/unit/check_verdict.c tests/unit/unit.h
+tests_unit_check_verdict_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_verdict_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
