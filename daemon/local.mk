@@ -65,6 +65,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
+	daemon/group/progress.c daemon/group/progress.h \
 	daemon/group/reader.c daemon/group/reader.h \
 	daemon/group/role.c daemon/group/role.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
