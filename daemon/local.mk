@@ -69,6 +69,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/stand.c daemon/diagnosis/stand.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
+	daemon/group/progress.c daemon/group/progress.h \
 	daemon/group/reader.c daemon/group/reader.h \
 	daemon/group/role.c daemon/group/role.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \

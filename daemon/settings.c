@@ -516,6 +516,14 @@ static const struct ft_option options[] = {
      .standard = "no",
      .help = "Whether to read what agents and pollers send over Kafka (their kafka.brokers), from "
              "the topics of fabrictrace-ingest(7), besides what comes over TCP."},
+    {.key = "kafka.transactions",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(kafka_transactions),
+     .standard = "no",
+     .help = "Whether what a window leads to, and how far kafka.ingest was read for it, are "
+             "committed in one transaction of Kafka, when the window is closed: after a kill each "
+             "window is published once to consumers of committed messages. Needs the sink kafka, "
+             "and no kafka.spool."},
     {.key = "group.role",
      .type = FT_OPTION_ENUM,
      .offset = AT(group_role),

@@ -42,7 +42,7 @@ struct ft_settings {
     uint64_t kafka_queue_messages, kafka_queue_bytes;
     int64_t kafka_message_timeout_ns;
     struct ft_strings kafka_properties, kafka_secrets;
-    bool kafka_ingest;
+    bool kafka_ingest, kafka_transactions;
     int group_role; /* enum ft_group_kind */
     struct ft_strings group_partitions;
     char *group_name; /* NULL: none */

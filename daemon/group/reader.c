@@ -11,8 +11,10 @@
 #include <sys/random.h>
 
 #include "daemon/group/numbers.h"
+#include "daemon/group/progress.h"
 #include "daemon/group/role.h"
 #include "daemon/pipeline/arrivals.h"
+#include "daemon/pipeline/stages.h"
 #include "daemon/publish/kafka_settings.h"
 #include "daemon/settings.h"
 #include "lib/base/log.h"
@@ -25,6 +27,8 @@
 #define TOPIC_BYTES 256
 #define ERROR_BYTES 512
 #define BATCH_BYTES ((size_t)16 << 20)
+#define COMMIT_NS   (INT64_C(5) * 1000000000) /* of what is closed, before others have the rest */
+#define NS_PER_MS   1000000
 /* What is older says nothing of now: all that is still so was announced again since. */
 #define STALE_MS (INT64_C(5) * 60 * 1000)
 
@@ -35,6 +39,15 @@ struct ft_group_reader {
     struct ft_kafka_consumer *shared; /* flows, of a named group; NULL: consumer has them */
     int64_t *there_to;                /* by partition: what was there when it became ours */
     struct ft_group_numbers *numbers;
+    struct ft_kafka *kafka;             /* NULL: without transactions, as the next */
+    struct ft_group_progress *progress; /* of what is shared */
+    struct ft_kafka_position *read;     /* room for positions: first of the shared, then reports */
+    int64_t *reports_at;                /* the next message of each partition; -1: none was read */
+    bool *state_ended;
+    uint32_t state_left; /* partitions of which not all is read that was there */
+    uint64_t seals, closes;
+    int64_t resumed_ms, now_ms;
+    int64_t window_ms, grace_ms;
     struct ft_arrivals arrivals;
     uint32_t partitions;
     struct ft_group_role *role;
@@ -92,6 +105,13 @@ static bool is_behind(const struct ft_group_reader *r)
     return false;
 }
 
+/* Windows that are made up for have all of it before they are closed. */
+static void note_behind(struct ft_group_reader *r)
+{
+    ft_group_role_behind(r->role, is_behind(r) &&
+                                      !(r->progress && ft_group_progress_is_behind(r->progress)));
+}
+
 /* A message that was there when its partition became ours is only read back. */
 static void note_read(struct ft_group_reader *r, enum ft_ingest_topic topic,
                       const struct ft_kafka_message *m)
@@ -100,11 +120,15 @@ static void note_read(struct ft_group_reader *r, enum ft_ingest_topic topic,
                     (uint32_t)m->partition < r->partitions;
     int64_t *there_to = of_group ? &r->there_to[m->partition] : NULL;
 
-    ft_pipeline_recall(r->pipeline, of_group && m->offset < *there_to);
+    /* What is made up for nobody has published. The window before took its samples until then. */
+    if (r->progress && ft_group_progress_is_behind(r->progress))
+        ft_pipeline_recall(r->pipeline, of_group && m->time_ms < r->resumed_ms + r->grace_ms);
+    else
+        ft_pipeline_recall(r->pipeline, of_group && m->offset < *there_to);
     if (!of_group || *there_to < 0 || m->offset + 1 < *there_to)
         return;
     *there_to = -1;
-    ft_group_role_behind(r->role, is_behind(r));
+    note_behind(r);
 }
 
 static void take_envelope(struct ft_group_reader *r, const Fabrictrace__Envelope *e,
@@ -147,11 +171,50 @@ static bool take_partial(struct ft_group_reader *r, const struct ft_kafka_messag
         do
             rc = ft_arrivals_apply(&r->arrivals, &from, r->batch.bytes, r->batch.len);
         while (rc > 0);
+    if (rc == 0 && r->progress)
+        ft_group_progress_part(r->progress, m->offset, (int64_t)part->window_start_ms);
     if (part)
         fabrictrace__partial__free_unpacked(part, NULL);
     if (rc == 0)
         r->applied++;
     return rc == 0;
+}
+
+static const char *shared_topic(const struct ft_group_reader *r)
+{
+    return r->role->partials ? r->partials : r->topics[FT_INGEST_FLOWS];
+}
+
+/* Where windows are made up for, samples wait for the state of the fabric, and for the close of
+ * windows before theirs. */
+static bool waits(struct ft_group_reader *r, const struct ft_kafka_message *m)
+{
+    int64_t now_ms = ft_wall_now().ms;
+    const struct ft_join *join = ft_pipeline_stages(r->pipeline)->join;
+
+    return (r->state_left > 0 && ft_group_progress_is_behind(r->progress)) ||
+           ft_group_progress_holds(r->progress, (uint32_t)m->partition,
+                                   m->time_ms < now_ms ? m->time_ms : now_ms,
+                                   (int64_t)ft_join_window(join) * r->window_ms);
+}
+
+/* false: the message is to come again. */
+static bool note_message(struct ft_group_reader *r, const char *name,
+                         const struct ft_kafka_message *m)
+{
+    if (!r->progress || m->partition < 0)
+        return true;
+    if (strcmp(name, shared_topic(r)) == 0) {
+        if (waits(r, m)) {
+            ft_kafka_consumer_hold(r->shared);
+            return false;
+        }
+        ft_group_progress_read(r->progress, (uint32_t)m->partition, m->offset);
+    } else if (strcmp(name, r->topics[FT_INGEST_REPORTS]) == 0 &&
+               (uint32_t)m->partition < r->partitions) {
+        r->reports_at[m->partition] = m->offset + 1;
+    }
+    return true;
 }
 
 static void on_message(void *arg, const char *name, const struct ft_kafka_message *m)
@@ -161,6 +224,8 @@ static void on_message(void *arg, const char *name, const struct ft_kafka_messag
     Fabrictrace__Envelope *e = NULL;
     uint64_t held;
 
+    if (!note_message(r, name, m))
+        return;
     if (strcmp(name, r->partials) == 0 && take_partial(r, m))
         return;
     if (find_topic(r, name, &topic))
@@ -189,12 +254,112 @@ static void on_error(void *arg, const char *key, const char *text)
                ft_run_location(r->run, key, location), text, held);
 }
 
+static void on_end(void *arg, const char *name, int32_t partition)
+{
+    struct ft_group_reader *r = arg;
+
+    if (partition < 0 || (uint32_t)partition >= r->partitions)
+        return;
+    if (strcmp(name, shared_topic(r)) == 0)
+        ft_group_progress_end(r->progress, (uint32_t)partition);
+    if (strcmp(name, r->topics[FT_INGEST_STATE]) != 0 || r->state_ended[partition])
+        return;
+    r->state_ended[partition] = true;
+    if (--r->state_left == 0 && r->shared)
+        ft_kafka_consumer_release(r->shared);
+}
+
+/* What the windows that are closed led to, from where the open ones are read again, and all reports
+ * that were read: they are published as they are. */
+static void commit(struct ft_group_reader *r)
+{
+    const struct ft_window *window = ft_pipeline_stages(r->pipeline)->window;
+    struct ft_kafka_position *reports = &r->read[r->partitions];
+    size_t n = ft_group_progress_list(r->progress, ft_window_last(window).end_ms, shared_topic(r),
+                                      r->read);
+    struct ft_kafka_offsets offsets[2] = {{r->shared, r->read, n}, {r->consumer, reports, 0}};
+
+    for (uint32_t i = 0; i < r->partitions; i++)
+        if (r->reports_at[i] >= 0)
+            reports[offsets[1].count++] = (struct ft_kafka_position){
+                r->topics[FT_INGEST_REPORTS], (int32_t)i, r->reports_at[i], -1};
+    if (ft_kafka_commit(r->kafka, offsets, 2) < 0)
+        ft_log(FT_LOG_ERROR, "kafka.transactions: no memory");
+}
+
+int64_t ft_group_reader_now(struct ft_group_reader *r, int64_t now_ms)
+{
+    bool behind;
+
+    if (!r || !r->progress)
+        return now_ms;
+    behind = ft_group_progress_is_behind(r->progress);
+    if (r->now_ms && behind && r->state_left > 0)
+        return r->now_ms;
+    r->now_ms = ft_group_progress_now(r->progress, now_ms);
+    if (behind && !ft_group_progress_is_behind(r->progress)) {
+        note_behind(r);
+        ft_kafka_consumer_release(r->shared);
+        ft_log(FT_LOG_INFO, "kafka.transactions: the windows of before the start are made up for");
+    }
+    return r->now_ms;
+}
+
+void ft_group_reader_look(struct ft_group_reader *r)
+{
+    const struct ft_window *window;
+    uint64_t closes, seals;
+
+    if (!r || !r->progress)
+        return;
+    window = ft_pipeline_stages(r->pipeline)->window;
+    closes = ft_window_stats(window)->closed;
+    seals = closes + ft_window_busy(window);
+    for (; r->seals < seals; r->seals++)
+        ft_group_progress_seal(r->progress);
+    if (r->closes == closes)
+        return;
+    r->closes = closes;
+    commit(r);
+    if (ft_group_progress_is_behind(r->progress))
+        ft_kafka_consumer_release(r->shared);
+}
+
+void ft_group_reader_undo(struct ft_group_reader *r, int64_t timeout_ns)
+{
+    if (!r || !r->progress)
+        return;
+    if (ft_kafka_flush(r->kafka, timeout_ns) < 0)
+        ft_log(FT_LOG_WARNING, "kafka.transactions: stopping; a window was not committed, the next "
+                               "start publishes it");
+    ft_kafka_undo(r->kafka, true);
+    ft_kafka_flush(r->kafka, timeout_ns);
+}
+
+/* Continues with the windows that are not published. */
+static void begin_windows(struct ft_group_reader *r)
+{
+    int64_t first_ms = ft_group_progress_begin(r->progress, ft_wall_now().ms);
+
+    if (first_ms < 0)
+        return;
+    r->resumed_ms = first_ms;
+    ft_pipeline_begin(r->pipeline, first_ms);
+    if (r->role->partials)
+        ft_partials_close(r->role->partials, first_ms - r->window_ms);
+    ft_log(FT_LOG_INFO,
+           "kafka.transactions: windows are published up to %" PRId64
+           ", the next ones are made up for",
+           first_ms);
+}
+
 /* Batches in progress are of the partitions that were ours. */
 static void finish_pending(struct ft_group_reader *r, bool more)
 {
     if (r->receiver)
         ft_receiver_finish(r->receiver);
     ft_pipeline_regroup(r->pipeline, more, ft_wall_now().ms);
+    ft_group_reader_look(r);
 }
 
 static void on_owned(void *arg, const struct ft_kafka_owned *list, size_t count)
@@ -209,9 +374,15 @@ static void on_owned(void *arg, const struct ft_kafka_owned *list, size_t count)
             continue;
         r->there_to[o->partition] = o->from < o->until ? o->until : -1;
         ft_group_numbers_resume(r->numbers, (uint32_t)o->partition);
-        ft_group_role_gain(r->role, (uint32_t)o->partition, ft_wall_now().ms);
+        if (r->progress)
+            ft_group_progress_gain(r->progress, (uint32_t)o->partition, o->from, o->note);
+        ft_group_role_gain(r->role, (uint32_t)o->partition,
+                           r->progress && o->note >= 0 ? o->note + r->role->origin.grace_ms
+                                                       : ft_wall_now().ms);
     }
-    ft_group_role_behind(r->role, is_behind(r));
+    if (r->progress)
+        begin_windows(r);
+    note_behind(r);
     ft_log(FT_LOG_INFO, "group: %zu partitions assigned, this member has %zu", count,
            r->role->origin.partition_count);
 }
@@ -221,10 +392,18 @@ static void on_lost(void *arg, const int32_t *partitions, size_t count)
     struct ft_group_reader *r = arg;
 
     finish_pending(r, false);
+    /* Who has them next begins behind what is committed. */
+    if (r->kafka && ft_kafka_consumer_is_evicted(r->shared))
+        ft_kafka_undo(r->kafka, true);
+    else if (r->kafka)
+        ft_kafka_flush(r->kafka, COMMIT_NS);
     for (size_t i = 0; i < count; i++)
         if (partitions[i] >= 0)
             ft_group_role_lose(r->role, (uint32_t)partitions[i]);
-    ft_group_role_behind(r->role, is_behind(r));
+    for (size_t i = 0; i < count && r->progress; i++)
+        if (partitions[i] >= 0)
+            ft_group_progress_lose(r->progress, (uint32_t)partitions[i]);
+    note_behind(r);
     ft_log(FT_LOG_INFO, "group: %zu partitions revoked, this member has %zu", count,
            r->role->origin.partition_count);
 }
@@ -235,7 +414,8 @@ static size_t list_parts(const struct ft_group_reader *r, struct ft_kafka_part *
     const struct ft_partial_origin *origin = &r->role->origin;
     size_t n = 0;
 
-    for (uint32_t i = 0; i < r->partitions && !r->role->partials && !origin->source; i++)
+    for (uint32_t i = 0; i < r->partitions && !r->role->partials && !origin->source && !r->kafka;
+         i++)
         parts[n++] = (struct ft_kafka_part){r->topics[FT_INGEST_FLOWS], (int32_t)i, false};
     for (size_t i = 0; i < origin->partition_count; i++)
         parts[n++] = (struct ft_kafka_part){r->topics[FT_INGEST_FLOWS],
@@ -244,7 +424,7 @@ static size_t list_parts(const struct ft_group_reader *r, struct ft_kafka_part *
         parts[n++] = (struct ft_kafka_part){r->topics[FT_INGEST_STATE], (int32_t)i, true};
         parts[n++] = (struct ft_kafka_part){r->topics[FT_INGEST_REPORTS], (int32_t)i, false};
     }
-    if (r->role->partials)
+    if (r->role->partials && !r->kafka)
         parts[n++] = (struct ft_kafka_part){r->partials, 0, false};
     return n;
 }
@@ -257,10 +437,14 @@ static void open_shared(struct ft_group_reader *r, struct ft_loop *loop,
 {
     int64_t windows_ns = 2 * s->window_ns + s->grace_ns;
 
-    own.group = s->group_name;
+    char group[GROUP_BYTES + 16];
+
+    /* Of a daemon alone it has one member. */
+    snprintf(group, sizeof(group), "%s-windows", own.group);
+    own.group = s->group_name ? s->group_name : group;
     own.parts = NULL;
     own.part_count = 0;
-    own.subscribe = r->topics[FT_INGEST_FLOWS];
+    own.subscribe = shared_topic(r);
     own.back_ns = s->evidence_ns > windows_ns ? s->evidence_ns : windows_ns;
     own.on_owned = on_owned;
     own.on_lost = on_lost;
@@ -280,12 +464,13 @@ static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
         calloc(FT_INGEST_TOPICS * (size_t)r->partitions + 1, sizeof(*parts));
     struct ft_kafka_consumer_config own = {
         .parts = parts, .on_message = on_message, .on_error = on_error, .arg = r};
-    bool shares = config->settings->group_name;
+    bool shares = config->settings->group_name || r->kafka;
     char group[GROUP_BYTES];
     int rc = parts ? 0 : -ENOMEM;
 
     if (rc == 0)
-        rc = ft_kafka_settings_open(config->settings, &kafka, error, error_bytes);
+        rc =
+            ft_kafka_settings_open(config->settings, config->source_id, &kafka, error, error_bytes);
     else
         snprintf(error, error_bytes, "no memory");
     if (rc == 0) {
@@ -294,6 +479,8 @@ static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
         own.client_id = kafka.config.client_id;
         own.properties = kafka.config.properties;
         own.group = group;
+        own.in_transactions = r->kafka;
+        own.on_end = r->kafka ? on_end : NULL;
         own.part_count = list_parts(r, parts);
         r->consumer = ft_kafka_consumer_new(loop, &own, error, error_bytes);
         if (r->consumer && shares)
@@ -302,6 +489,29 @@ static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
     }
     free(parts);
     return r->consumer && (!shares || r->shared) ? 0 : -EINVAL;
+}
+
+static int open_progress(struct ft_group_reader *r, const struct ft_settings *s)
+{
+    const struct ft_window *window = ft_pipeline_stages(r->pipeline)->window;
+    const struct ft_group_progress_config config = {.partitions = r->partitions,
+                                                    .window_ms = r->window_ms,
+                                                    .grace_ms = s->grace_ns / NS_PER_MS,
+                                                    .back_ms = STALE_MS,
+                                                    .of_parts = r->role->partials};
+
+    if (!r->kafka)
+        return 0;
+    r->progress = ft_group_progress_new(&config);
+    r->read = calloc(2 * (size_t)r->partitions, sizeof(*r->read));
+    r->reports_at = calloc(r->partitions, sizeof(*r->reports_at));
+    r->state_ended = calloc(r->partitions, sizeof(*r->state_ended));
+    for (uint32_t i = 0; r->reports_at && i < r->partitions; i++)
+        r->reports_at[i] = -1;
+    r->state_left = r->partitions;
+    r->closes = ft_window_stats(window)->closed;
+    r->seals = r->closes + ft_window_busy(window);
+    return r->progress && r->read && r->reports_at && r->state_ended ? 0 : -ENOMEM;
 }
 
 struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
@@ -319,6 +529,9 @@ struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
     }
     r->pipeline = config->pipeline;
     r->receiver = config->receiver;
+    r->kafka = config->kafka;
+    r->window_ms = s->window_ns / NS_PER_MS;
+    r->grace_ms = s->grace_ns / NS_PER_MS;
     r->role = config->role;
     r->run = config->run;
     r->partitions = (uint32_t)s->kafka_partitions;
@@ -334,7 +547,8 @@ struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
                  s->kafka_topic_prefix ? s->kafka_topic_prefix : "",
                  ft_ingest_topic_name((enum ft_ingest_topic)i));
     r->numbers = ft_group_numbers_new(s->sources_max * FT_INGEST_TOPICS, seed);
-    if (!r->numbers || open_consumer(r, loop, config, error, sizeof(error)) < 0) {
+    if (!r->numbers || open_progress(r, s) < 0 ||
+        open_consumer(r, loop, config, error, sizeof(error)) < 0) {
         ft_log(FT_LOG_ERROR, "kafka.ingest: %s", error);
         ft_group_reader_free(r);
         return NULL;
@@ -348,6 +562,10 @@ void ft_group_reader_free(struct ft_group_reader *r)
         return;
     ft_kafka_consumer_free(r->shared);
     ft_kafka_consumer_free(r->consumer);
+    ft_group_progress_free(r->progress);
+    free(r->read);
+    free(r->reports_at);
+    free(r->state_ended);
     free(r->there_to);
     ft_arrivals_close(&r->arrivals);
     ft_writer_free(&r->batch);

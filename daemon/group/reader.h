@@ -27,6 +27,7 @@ struct ft_group_reader_config {
     struct ft_group_role *role;
     struct ft_pipeline *pipeline;
     const char *source_id;             /* of this daemon */
+    struct ft_kafka *kafka;            /* publishes, in transactions; NULL: without */
     struct ft_receiver *receiver;      /* what it is in the middle of ends first; NULL: none */
     const struct ft_arrivals_tap *tap; /* NULL: nobody */
 };
@@ -35,6 +36,17 @@ struct ft_group_reader_config {
 struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
                                             const struct ft_group_reader_config *config);
 void ft_group_reader_free(struct ft_group_reader *reader);
+
+/* With transactions: the time by which windows are closed, while those of before a restart are made
+ * up for; else now. Takes NULL. */
+int64_t ft_group_reader_now(struct ft_group_reader *reader, int64_t now_ms);
+
+/* After each step of the pipeline: what a window led to is committed when it is closed. Takes NULL.
+ */
+void ft_group_reader_look(struct ft_group_reader *reader);
+
+/* Before the reader is freed: what is committed stays, the rest is to be read again. Takes NULL. */
+void ft_group_reader_undo(struct ft_group_reader *reader, int64_t timeout_ns);
 
 /* Adds the stages "messages" and "topics". Takes NULL. */
 void ft_group_reader_account(const struct ft_group_reader *reader, struct ft_account *account);

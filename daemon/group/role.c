@@ -121,7 +121,7 @@ static size_t index_of(const struct ft_group_role *role, uint32_t partition)
     return i;
 }
 
-void ft_group_role_gain(struct ft_group_role *role, uint32_t partition, int64_t now_ms)
+void ft_group_role_gain(struct ft_group_role *role, uint32_t partition, int64_t since_ms)
 {
     size_t i = index_of(role, partition), n = role->origin.partition_count;
 
@@ -131,7 +131,7 @@ void ft_group_role_gain(struct ft_group_role *role, uint32_t partition, int64_t 
     memmove(&role->partitions[i + 1], &role->partitions[i], (n - i) * sizeof(*role->partitions));
     memmove(&role->since_ms[i + 1], &role->since_ms[i], (n - i) * sizeof(*role->since_ms));
     role->partitions[i] = partition;
-    role->since_ms[i] = now_ms;
+    role->since_ms[i] = since_ms;
     role->origin.partition_count++;
 }
 

@@ -25,8 +25,9 @@ struct ft_group_role {
 };
 
 /* Of a member of a named group: the group gave it a partition, or took it away. What is pending
- * in the pipeline is to be flushed before. */
-void ft_group_role_gain(struct ft_group_role *role, uint32_t partition, int64_t now_ms);
+ * in the pipeline is to be flushed before. since_ms: by which those before us have spoken of
+ * windows that ended by then, with their grace. */
+void ft_group_role_gain(struct ft_group_role *role, uint32_t partition, int64_t since_ms);
 /* Whether it reads what others had before. */
 void ft_group_role_behind(struct ft_group_role *role, bool behind);
 void ft_group_role_lose(struct ft_group_role *role, uint32_t partition);

@@ -73,6 +73,7 @@ static const struct {
     {"spool_newest", "the brokers were not reachable for long: raise kafka.spool_bytes", "kafka"},
     {"spool_disk", "the disk of kafka.spool is full: free space on it", "kafka"},
     {"spool_damaged", "look at the disk of kafka.spool", "kafka"},
+    {"fenced", "give each daemon a source_id of its own: kafka.transactions", "kafka"},
     /* Of the search for links. */
     {"ports_full", "give it more memory (memory_max, discovery.ports_max)", "wiring"},
     {"exporter_full", "look at the exporter: it names more ports than a switch has", "wiring"},

@@ -14,13 +14,28 @@
 #include "lib/config/yaml.h"
 #include "lib/io/kafka_properties.h"
 
-#define ERROR_BYTES  512
-#define KEY_FILE     "ssl.key.location="
-#define KEY_FILE_LEN (sizeof(KEY_FILE) - 1)
+#define ERROR_BYTES 512
+#define ID_BYTES    512
+/* A transaction may be open for so long, or for some windows. */
+#define TRANSACTION_NS (INT64_C(60) * 1000000000)
+#define WINDOWS_OPEN   3
+#define KEY_FILE       "ssl.key.location="
+#define KEY_FILE_LEN   (sizeof(KEY_FILE) - 1)
 
-int ft_kafka_settings_open(const struct ft_settings *s, struct ft_kafka_settings *out, char *error,
-                           size_t error_bytes)
+/* It holds over a restart, so that this one ends what a killed one had open. */
+static char *transactional_id(const struct ft_settings *s, const char *source_id)
 {
+    char text[ID_BYTES];
+
+    snprintf(text, sizeof(text), "%sfabrictraced-%s",
+             s->kafka_topic_prefix ? s->kafka_topic_prefix : "", source_id);
+    return strdup(text);
+}
+
+int ft_kafka_settings_open(const struct ft_settings *s, const char *source_id,
+                           struct ft_kafka_settings *out, char *error, size_t error_bytes)
+{
+    int64_t windows_ns = WINDOWS_OPEN * s->window_ns;
     struct ft_kafka_settings k = {
         .config = {.brokers = s->kafka_brokers,
                    .client_id = "fabrictraced",
@@ -38,6 +53,13 @@ int ft_kafka_settings_open(const struct ft_settings *s, struct ft_kafka_settings
 
     if (rc < 0)
         return rc;
+    if (s->kafka_transactions && !(k.transactional_id = transactional_id(s, source_id))) {
+        ft_kafka_properties_free(k.properties);
+        snprintf(error, error_bytes, "no memory");
+        return -ENOMEM;
+    }
+    k.config.transactional_id = k.transactional_id;
+    k.config.transaction_ns = windows_ns > TRANSACTION_NS ? windows_ns : TRANSACTION_NS;
     k.config.properties = (const char *const *)k.properties;
     *out = k;
     return 0;
@@ -46,6 +68,7 @@ int ft_kafka_settings_open(const struct ft_settings *s, struct ft_kafka_settings
 void ft_kafka_settings_close(struct ft_kafka_settings *k)
 {
     ft_kafka_properties_free(k->properties);
+    free(k->transactional_id);
     *k = (struct ft_kafka_settings){.properties = NULL};
 }
 
@@ -158,7 +181,8 @@ void ft_kafka_settings_check(const struct ft_run *run, struct ft_diag *diag)
     if (s->kafka_spool && *s->kafka_spool)
         check_spool(run, diag);
     /* Settings that are each right may not go together. */
-    if (ft_diag_count(diag) > before || ft_kafka_settings_open(s, &k, error, sizeof(error)) < 0)
+    if (ft_diag_count(diag) > before ||
+        ft_kafka_settings_open(s, "check", &k, error, sizeof(error)) < 0)
         return;
     if (ft_kafka_check(&k.config, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, s->kafka_properties.count ? "kafka.properties" : "sinks", "%s",

@@ -15,11 +15,13 @@
 struct ft_kafka_settings {
     struct ft_kafka_config config; /* borrows from the settings and from the next */
     char **properties;             /* "name=value", NULL-terminated */
+    char *transactional_id;        /* NULL: without transactions */
 };
 
-/* -errno with a complaint that names the key and the file of a secret. */
-int ft_kafka_settings_open(const struct ft_settings *settings, struct ft_kafka_settings *out,
-                           char *error, size_t error_bytes);
+/* source_id: of this daemon, which names its transactions. -errno with a complaint that names the
+ * key and the file of a secret. */
+int ft_kafka_settings_open(const struct ft_settings *settings, const char *source_id,
+                           struct ft_kafka_settings *out, char *error, size_t error_bytes);
 
 /* Overwrites the secrets. */
 void ft_kafka_settings_close(struct ft_kafka_settings *kafka);

@@ -120,7 +120,7 @@ const char *ft_publisher_spec(const struct ft_publisher *p, size_t i)
     return p->sinks[i]->spec ? p->sinks[i]->spec : p->sinks[i]->name;
 }
 
-const struct ft_kafka *ft_publisher_kafka(const struct ft_publisher *p)
+struct ft_kafka *ft_publisher_kafka(const struct ft_publisher *p)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->sinks[i]->kafka)

@@ -41,7 +41,7 @@ struct ft_sink {
     void (*stats)(void *self, struct ft_sink_stats *stats);
     void (*free)(void *self);
     void *self;
-    const struct ft_kafka *kafka; /* of that sink, for its figures; else NULL */
+    struct ft_kafka *kafka; /* of that sink; else NULL */
 };
 
 struct ft_publisher;
@@ -71,8 +71,8 @@ size_t ft_publisher_sinks(const struct ft_publisher *publisher);
 const char *ft_publisher_sink(const struct ft_publisher *publisher, size_t i,
                               struct ft_sink_stats *stats);
 
-/* That of the Kafka sink; NULL where there is none. */
-const struct ft_kafka *ft_publisher_kafka(const struct ft_publisher *publisher);
+/* That of the Kafka sink, for its figures and transactions; NULL where there is none. */
+struct ft_kafka *ft_publisher_kafka(const struct ft_publisher *publisher);
 
 /* Adds a stage for each sink. */
 void ft_publisher_account(const struct ft_publisher *publisher, struct ft_account *account);

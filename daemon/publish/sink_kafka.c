@@ -115,6 +115,8 @@ static void stats(void *self, struct ft_sink_stats *out)
     add_drop(out, "spool_newest", k.spool_newest);
     add_drop(out, "spool_disk", k.spool_disk);
     add_drop(out, "spool_damaged", k.spool_damaged);
+    add_drop(out, "undone", k.undone);
+    add_drop(out, "fenced", k.fenced);
 }
 
 static void free_sink(void *self)

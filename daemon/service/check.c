@@ -167,6 +167,30 @@ static void check_group(const struct ft_run *run, struct ft_diag *diag)
                         "a member needs some, or group.name, and no other role has any");
 }
 
+/* Samples of a transaction come from Kafka alone, and wait there. */
+static void check_transactions(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const struct ft_strings *specs = ft_daemon_sinks(run);
+    bool kafka = false;
+
+    if (!s->kafka_transactions)
+        return;
+    for (size_t i = 0; i < specs->count; i++)
+        kafka = kafka || strcmp(specs->items[i], "kafka") == 0;
+    if (!kafka)
+        ft_run_complain(run, diag, "kafka.transactions", "it needs the sink kafka");
+    else if (!s->kafka_ingest)
+        ft_run_complain(run, diag, "kafka.transactions",
+                        "what they commit is read from Kafka: kafka.ingest is needed");
+    else if (s->kafka_spool && *s->kafka_spool)
+        ft_run_complain(run, diag, "kafka.transactions",
+                        "what is not committed is read again: leave out kafka.spool");
+    else if (s->group_role == FT_GROUP_MEMBER && !s->group_name)
+        ft_run_complain(run, diag, "kafka.transactions",
+                        "a member needs group.name instead of group.partitions");
+}
+
 static void check_oracles(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
@@ -269,6 +293,7 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     }
     check_sinks(run, reload, diag);
     check_group(run, diag);
+    check_transactions(run, diag);
     if (!replay)
         check_oracles(run, diag);
     if (!replay && !ft_run_value(run, "incident"))

@@ -46,7 +46,7 @@ static void on_slice(void *arg)
     const struct ft_window *window = d->view.stages->window;
     uint64_t closed = ft_window_stats(window)->closed;
     struct ft_mono start = ft_mono_now();
-    int64_t now_ms = ft_wall_now().ms;
+    int64_t now_ms = ft_group_reader_now(d->topics, ft_wall_now().ms);
 
     if (!ft_window_busy(window))
         d->close_begun = start;
@@ -56,6 +56,7 @@ static void on_slice(void *arg)
     if (ft_pipeline_advance(d->view.pipeline, now_ms, SLICE_ITEMS))
         ft_watch_once_arm(d->slice, 0);
     d->advancing = false;
+    ft_group_reader_look(d->topics);
     if (ft_window_stats(window)->closed == closed)
         return;
     d->view.close_took_ns = ft_mono_since_ns(ft_mono_now(), d->close_begun);
@@ -87,21 +88,26 @@ static bool on_stop(void *arg)
 {
     struct ft_daemon *d = arg;
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
+    int64_t now_ms = ft_group_reader_now(d->topics, ft_wall_now().ms);
     const char *sink;
 
     /* Batches wait for it. */
     while (ft_pipeline_in_progress(d->view.pipeline))
-        ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
+        ft_pipeline_advance(d->view.pipeline, now_ms, UINT32_MAX);
     ft_receiver_finish(d->view.receiver);
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(d->view.stages->window))
-        ft_pipeline_advance(d->view.pipeline, ft_wall_now().ms, UINT32_MAX);
+        ft_pipeline_advance(d->view.pipeline, now_ms, UINT32_MAX);
+    ft_group_reader_look(d->topics);
+    ft_group_reader_undo(d->topics, FLUSH_NS);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
     ft_keeper_finish(d->keeper);
     ft_group_reader_free(d->topics);
     d->topics = NULL;
     ft_probers_free(d->probers);
     d->probers = NULL;
+    if (d->settings->kafka_transactions)
+        ft_kafka_commit(ft_publisher_kafka(d->view.publisher), NULL, 0);
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);
     d->view.receiver = NULL;

@@ -126,13 +126,15 @@ static int open_receiver(struct ft_daemon *d)
 
 static int open_topics(struct ft_daemon *d)
 {
-    const struct ft_group_reader_config config = {.settings = d->settings,
-                                                  .run = d->run,
-                                                  .role = &d->role,
-                                                  .pipeline = d->view.pipeline,
-                                                  .source_id = d->source_id,
-                                                  .receiver = d->view.receiver,
-                                                  .tap = d->arrivals.tap};
+    const struct ft_group_reader_config config = {
+        .settings = d->settings,
+        .run = d->run,
+        .role = &d->role,
+        .pipeline = d->view.pipeline,
+        .source_id = d->source_id,
+        .kafka = d->settings->kafka_transactions ? ft_publisher_kafka(d->view.publisher) : NULL,
+        .receiver = d->view.receiver,
+        .tap = d->arrivals.tap};
 
     if (d->settings->kafka_ingest)
         d->topics = ft_group_reader_new(d->loop, &config);

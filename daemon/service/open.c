@@ -50,9 +50,11 @@ static int open_sink(struct ft_daemon *d, const char *spec)
                                          .producer = d->source_id};
     bool replay = ft_run_value(d->run, "replay"), sends = strcmp(spec, "kafka") == 0;
     char error[ERROR_BYTES];
-    int rc = sends ? ft_kafka_settings_open(s, &settings, error, sizeof(error)) : 0;
+    int rc = sends ? ft_kafka_settings_open(s, d->source_id, &settings, error, sizeof(error)) : 0;
 
     kafka.kafka = settings.config;
+    if (replay)
+        kafka.kafka.transactional_id = NULL; /* nothing of it was read from Kafka */
     kafka.kafka.on_error = on_kafka_error;
     kafka.kafka.arg = d;
     rc = rc ? rc

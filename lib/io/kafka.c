@@ -10,55 +10,16 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/io/kafka_client.h"
 #include "lib/io/kafka_entry.h"
-#include "lib/io/spool.h"
+#include "lib/io/kafka_impl.h"
 
-#define NS_PER_MS      INT64_C(1000000)
 #define TICK_NS        (100 * NS_PER_MS)
-#define RENEW_NS       (1000 * NS_PER_MS) /* between two clients, where each fails */
-#define WAIT_MS        50                 /* for reports, at once */
-#define DRAIN_MESSAGES 5000               /* with librdkafka, of those from the spool */
+#define WAIT_MS        50   /* for reports, at once */
+#define DRAIN_MESSAGES 5000 /* with librdkafka, of those from the spool */
 #define DRAIN_BYTES    (UINT64_C(8) << 20)
 #define DRAIN_AT_ONCE  1000
 #define ENTRY_BYTES    (4u << 20) /* of one message, at most */
-
-/* A message from when it is taken to its report. */
-struct message {
-    struct message *before, *after;
-    uint64_t number; /* in the spool; 0: it is not there */
-    uint32_t weight;
-    bool sent; /* librdkafka has it */
-    size_t len;
-    uint8_t bytes[]; /* kafka_entry.h */
-};
-
-struct ft_kafka {
-    struct ft_kafka_client *client;
-    struct ft_spool *spool; /* NULL: none */
-    char *spool_folder;
-    struct ft_watch *tick;
-    void (*on_error)(void *arg, const char *key, const char *text);
-    void *arg;
-    struct message *first, *last; /* in the order in which they were taken */
-    uint64_t bytes, unsent;       /* of them */
-    struct ft_writer entry;
-    struct ft_kafka_stats stats;
-    struct ft_kafka_client_stats client_stats;
-    int64_t spool_after_ns;
-    struct ft_mono progress; /* the last delivery, or since when anything waits for one */
-    struct ft_mono renewed;
-    bool proven; /* this client has delivered, or lost, a message: it reconnects by itself */
-    bool away;   /* nothing was delivered for long, and what waits is in the spool */
-    bool ending;
-};
-
-static void report(struct ft_kafka *k, const char *key, const char *text)
-{
-    k->stats.errors++;
-    if (k->on_error)
-        k->on_error(k->arg, key, text);
-}
+#define FAILS_MAX      10         /* of a message in transactions: then it is lost */
 
 static uint64_t unread(const struct ft_kafka *k)
 {
@@ -76,69 +37,13 @@ static bool is_away(const struct ft_kafka *k)
     return k->away && k->first;
 }
 
-static struct message *add(struct ft_kafka *k, const void *bytes, size_t len, uint64_t number,
-                           uint32_t weight)
-{
-    struct message *m = malloc(sizeof(*m) + len);
-
-    if (!m)
-        return NULL;
-    *m = (struct message){.before = k->last, .number = number, .weight = weight, .len = len};
-    memcpy(m->bytes, bytes, len);
-    if (!k->first)
-        k->progress = ft_mono_now();
-    *(k->last ? &k->last->after : &k->first) = m;
-    k->last = m;
-    k->bytes += len;
-    k->unsent++;
-    k->stats.pending++;
-    k->stats.weight_pending += weight;
-    return m;
-}
-
-static void drop(struct ft_kafka *k, struct message *m)
-{
-    *(m->before ? &m->before->after : &k->first) = m->after;
-    *(m->after ? &m->after->before : &k->last) = m->before;
-    k->bytes -= m->len;
-    k->unsent -= !m->sent;
-    k->stats.pending--;
-    k->stats.weight_pending -= m->weight;
-    free(m);
-}
-
-/* Hands it to librdkafka. What it refuses for good is counted, and gone. */
-static int pass_on(struct ft_kafka *k, struct message *m)
-{
-    struct ft_kafka_header headers[FT_KAFKA_HEADERS_MAX];
-    struct ft_kafka_outgoing out;
-    int rc = ft_kafka_entry_read(m->bytes, m->len, &out, headers);
-
-    if (rc == -EBADMSG)
-        k->stats.spool_damaged++;
-    else
-        rc = ft_kafka_client_send(k->client, &out, m);
-    if (rc == 0) {
-        m->sent = true;
-        k->unsent--;
-        return 0;
-    }
-    if (rc == -EAGAIN)
-        return rc;
-    k->stats.too_large += rc == -EMSGSIZE;
-    k->stats.refused += rc == -EINVAL;
-    k->stats.no_topic += rc == -ENOENT;
-    drop(k, m);
-    return rc;
-}
-
 /* Everything that waits is in the spool as well, so that a kill does not lose it. The first that
  * finds no room there ends it: what follows would overtake it. */
 static void spool_pending(struct ft_kafka *k)
 {
     if (!k->last || k->last->number)
         return;
-    for (struct message *m = k->first; m; m = m->after) {
+    for (struct ft_kafka_kept *m = k->first; m; m = m->after) {
         if (m->number)
             continue;
         if (unread(k) > 0 || ft_spool_append(k->spool, m->bytes, m->len, &m->number) < 0) {
@@ -152,7 +57,7 @@ static void spool_pending(struct ft_kafka *k)
 /* Entries of the spool that are delivered make room. */
 static void release(struct ft_kafka *k)
 {
-    const struct message *m = k->first;
+    const struct ft_kafka_kept *m = k->first;
 
     if (!k->spool)
         return;
@@ -161,39 +66,26 @@ static void release(struct ft_kafka *k)
     ft_spool_release(k->spool, m ? m->number : ft_spool_unread_from(k->spool));
 }
 
-/* What a client before this one did not deliver goes first, in its order. */
-static int resend(struct ft_kafka *k)
-{
-    struct message *m = k->first, *after;
-
-    for (; m && k->unsent > 0; m = after) {
-        after = m->after;
-        if (!m->sent && pass_on(k, m) == -EAGAIN)
-            return -EAGAIN;
-    }
-    return 0;
-}
-
 static void drain(struct ft_kafka *k)
 {
     const uint8_t *bytes;
     uint64_t number;
     size_t len;
 
-    if (resend(k) < 0 || !k->spool || is_away(k))
+    if (ft_kafka_resend(k) < 0 || !k->spool || is_away(k))
         return;
     for (int i = 0; i < DRAIN_AT_ONCE; i++) {
-        struct message *m;
+        struct ft_kafka_kept *m;
 
         if (k->stats.pending >= DRAIN_MESSAGES || k->bytes >= DRAIN_BYTES ||
             ft_spool_next(k->spool, &bytes, &len, &number) < 0)
             return;
-        m = add(k, bytes, len, number, 0);
+        m = ft_kafka_add(k, bytes, len, number, 0);
         if (!m) {
-            report(k, NULL, "no memory: a message of the spool waits for the next start");
+            ft_kafka_report(k, NULL, "no memory: a message of the spool waits for the next start");
             return;
         }
-        if (pass_on(k, m) == -EAGAIN)
+        if (ft_kafka_pass_on(k, m) == -EAGAIN)
             return;
     }
 }
@@ -201,8 +93,17 @@ static void drain(struct ft_kafka *k)
 static void take_report(void *arg, void *message, enum ft_kafka_fate fate)
 {
     struct ft_kafka *k = arg;
-    struct message *m = message;
+    struct ft_kafka_kept *m = message;
 
+    /* What librdkafka has is of a transaction, which commits or ends with all of it. */
+    if (k->transaction && fate == FT_KAFKA_DELIVERED) {
+        k->progress = ft_mono_now();
+        return;
+    }
+    if (k->transaction && ft_kafka_transaction_open(k->transaction))
+        k->spoilt = true;
+    if (k->transaction && fate == FT_KAFKA_FAILED && ++m->fails < FAILS_MAX)
+        fate = FT_KAFKA_AGAIN;
     if (fate == FT_KAFKA_AGAIN) {
         k->unsent += m->sent;
         k->stats.again += m->sent && k->proven && !k->ending;
@@ -230,12 +131,12 @@ static void take_report(void *arg, void *message, enum ft_kafka_fate fate)
         k->stats.failed++;
         break;
     }
-    drop(k, m);
+    ft_kafka_drop(k, m);
 }
 
 static void take_error(void *arg, const char *key, const char *text)
 {
-    report(arg, key, text);
+    ft_kafka_report(arg, key, text);
 }
 
 static void take_stats(void *arg, const char *json, size_t len)
@@ -249,6 +150,10 @@ static void take_turn(void *arg)
 {
     struct ft_kafka *k = arg;
 
+    if (k->transaction) {
+        ft_kafka_advance(k);
+        return;
+    }
     drain(k);
     release(k);
 }
@@ -258,15 +163,22 @@ static void renew(struct ft_kafka *k)
 {
     int64_t age_ns = ft_mono_since_ns(ft_mono_now(), k->renewed);
 
-    if (!ft_kafka_client_failed(k->client) || age_ns < RENEW_NS)
+    if ((!ft_kafka_client_failed(k->client) && !k->broken) || age_ns < RENEW_NS || k->rival)
         return;
     k->renewed = ft_mono_now();
+    if (k->transaction && ft_kafka_client_fenced(k->client) && ft_kafka_has_rival(k))
+        return;
+    if (k->transaction)
+        ft_kafka_transaction_stop(k->transaction);
     ft_kafka_client_renew(k->client);
     /* Those that it did not report. */
-    for (struct message *m = k->first; m; m = m->after)
+    for (struct ft_kafka_kept *m = k->first; m; m = m->after)
         if (m->sent)
             take_report(k, m, FT_KAFKA_AGAIN);
-    k->proven = k->client_stats.connected = false;
+    k->requested = k->requested || k->committing;
+    k->proven = k->client_stats.connected = k->broken = k->committing = k->spoilt = false;
+    if (k->transaction && ft_kafka_client_handle(k->client))
+        ft_kafka_transaction_resume(k->transaction, ft_kafka_client_handle(k->client));
 }
 
 static void tick(void *arg)
@@ -326,6 +238,16 @@ struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config
         ft_kafka_free(k);
         return NULL;
     }
+    if (config->transactional_id)
+        k->transaction = ft_kafka_transaction_new(ft_kafka_client_handle(k->client),
+                                                  ft_kafka_client_wake(k->client));
+    k->messages_max = config->queue_messages_max ? config->queue_messages_max : UINT64_MAX;
+    k->bytes_max = config->queue_bytes_max ? config->queue_bytes_max : UINT64_MAX;
+    if (config->transactional_id && !k->transaction) {
+        snprintf(error, error_bytes, "kafka: no memory");
+        ft_kafka_free(k);
+        return NULL;
+    }
     k->tick = ft_watch_stage(ft_watch_timer(loop, TICK_NS, tick, k), "publish");
     if (!k->tick) {
         snprintf(error, error_bytes, "kafka: no memory");
@@ -342,7 +264,7 @@ static void report_rest(struct ft_kafka *k)
     uint64_t lost = 0;
     char line[512];
 
-    for (const struct message *m = k->first; m; m = m->after)
+    for (const struct ft_kafka_kept *m = k->first; m; m = m->after)
         lost += m->number == 0;
     ft_spool_stats(k->spool, &s);
     if (s.kept > 0 || lost > 0)
@@ -351,7 +273,7 @@ static void report_rest(struct ft_kafka *k)
                  " did not fit and are lost",
                  s.kept, k->spool_folder, lost);
     if (s.kept > 0 || lost > 0)
-        report(k, "kafka.spool", line);
+        ft_kafka_report(k, "kafka.spool", line);
 }
 
 void ft_kafka_free(struct ft_kafka *k)
@@ -365,9 +287,10 @@ void ft_kafka_free(struct ft_kafka *k)
         release(k);
         report_rest(k);
     }
+    ft_kafka_transaction_free(k->transaction);
     ft_kafka_client_free(k->client);
     while (k->first)
-        drop(k, k->first);
+        ft_kafka_drop(k, k->first);
     ft_spool_close(k->spool);
     free(k->spool_folder);
     ft_writer_free(&k->entry);
@@ -392,7 +315,7 @@ static int to_spool(struct ft_kafka *k)
 
 int ft_kafka_send(struct ft_kafka *k, const struct ft_kafka_outgoing *message)
 {
-    struct message *m;
+    struct ft_kafka_kept *m;
     int rc;
 
     k->stats.taken++;
@@ -403,25 +326,32 @@ int ft_kafka_send(struct ft_kafka *k, const struct ft_kafka_outgoing *message)
         k->stats.too_large += rc != -EINVAL;
         return rc == -EINVAL ? rc : -EMSGSIZE;
     }
+    if (k->transaction)
+        return ft_kafka_hold(k, message->weight);
     if (k->spool && (is_away(k) || k->unsent > 0 || unread(k) > 0)) {
         spool_pending(k);
         return to_spool(k);
     }
-    m = k->unsent > 0 ? NULL : add(k, k->entry.bytes, k->entry.len, 0, message->weight);
+    m = k->unsent > 0 ? NULL : ft_kafka_add(k, k->entry.bytes, k->entry.len, 0, message->weight);
     if (!m) {
         k->stats.refused++;
         return -EAGAIN;
     }
-    rc = pass_on(k, m);
+    rc = ft_kafka_pass_on(k, m);
     if (rc != -EAGAIN)
         return rc;
-    drop(k, m);
+    ft_kafka_drop(k, m);
     if (k->spool) {
         spool_pending(k);
         return to_spool(k);
     }
     k->stats.refused++;
     return rc;
+}
+
+static bool waits_for_commit(const struct ft_kafka *k)
+{
+    return k->requested || k->committing || k->undo;
 }
 
 int ft_kafka_flush(struct ft_kafka *k, int64_t timeout_ns)
@@ -437,7 +367,9 @@ int ft_kafka_flush(struct ft_kafka *k, int64_t timeout_ns)
         ft_kafka_client_flush(k->client, ms > WAIT_MS ? WAIT_MS : ms > 0 ? (int)ms : 0);
         renew(k);
         take_turn(k);
-    } while (left > 0 && (k->first || unread(k) > 0));
+    } while (left > 0 && (k->transaction ? waits_for_commit(k) : k->first || unread(k) > 0));
+    if (k->transaction)
+        return waits_for_commit(k) ? -ETIMEDOUT : 0;
     if (k->spool && timeout_ns > 0) {
         spool_pending(k);
         return k->first && !k->last->number ? -ETIMEDOUT : 0;

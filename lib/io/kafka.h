@@ -10,6 +10,10 @@
  * delivery was reported: after a kill or a fatal error of the client some may be sent once more,
  * byte for byte the same.
  *
+ * In transactions, which need no spool: what is sent waits in memory until ft_kafka_commit() makes
+ * all of it visible, to consumers of committed messages, together with how far our own consumers
+ * read. After a kill none of it is, and none of that was read.
+ *
  * taken + found = delivered + pending + spooled + every drop. Thread: the loop's.
  */
 #include <stdbool.h>
@@ -20,6 +24,7 @@
 #include "lib/io/loop.h"
 
 struct ft_kafka;
+struct ft_kafka_consumer;
 
 struct ft_kafka_config {
     const char *brokers; /* "host:9092,host2:9092" */
@@ -35,6 +40,10 @@ struct ft_kafka_config {
     size_t message_bytes_max; /* that the spool takes, with key and headers */
     int64_t spool_after_ns;   /* without a delivery for so long, the brokers are away */
     bool spool_keeps_oldest;  /* at its cap */
+    /* In transactions of this name, which one client has at a time; NULL: without. At most
+     * queue_messages_max and queue_bytes_max wait then. */
+    const char *transactional_id;
+    int64_t transaction_ns; /* after which the brokers end one that nobody commits */
     /* Error of the client or a broker, for the log (rate limited by the caller), and the key of the
      * configuration that it is about, NULL: none. May be NULL. */
     void (*on_error)(void *arg, const char *key, const char *text);
@@ -67,7 +76,10 @@ struct ft_kafka_stats {
     uint64_t again;   /* sent once more: the client before had failed */
     uint64_t errors;
     uint64_t spool_kept, spool_bytes; /* in its files, also what is pending */
+    uint64_t commits, aborts;         /* transactions */
     /* Drops. */
+    uint64_t undone;  /* taken back before they were committed: ft_kafka_undo() */
+    uint64_t fenced;  /* another client has the transactional id */
     uint64_t refused; /* the queue is full, and there is no spool; or no topic can be so named */
     uint64_t failed;  /* by the broker, or in time, for another reason than the next three */
     uint64_t no_topic, forbidden, too_large;
@@ -98,7 +110,31 @@ void ft_kafka_free(struct ft_kafka *kafka);
  * librdkafka's message.max.bytes. A topic may be new where the broker makes topics by itself. */
 int ft_kafka_send(struct ft_kafka *kafka, const struct ft_kafka_outgoing *message);
 
-/* Blocks at most timeout_ns for every message's report; -ETIMEDOUT when some are still pending, or
+/* How far a consumer read a partition: the next message, and a number that is kept with it
+ * (negative: none). */
+struct ft_kafka_position {
+    const char *topic;
+    int32_t partition;
+    int64_t offset, note;
+};
+struct ft_kafka_offsets {
+    struct ft_kafka_consumer *consumer;
+    const struct ft_kafka_position *list;
+    size_t count;
+};
+#define FT_KAFKA_OFFSETS_MAX 2
+
+/* In transactions: commits all that was sent so far with these offsets, instead of those of an
+ * earlier call that are not committed yet; some time later, again and again until it is done. The
+ * consumers stay until ft_kafka_undo() of all. -ENOMEM. */
+int ft_kafka_commit(struct ft_kafka *kafka, const struct ft_kafka_offsets *offsets, size_t count);
+
+/* What was sent since the last commit is taken back; with all, also what that one has not done
+ * yet. With all no consumer is asked for any more. */
+void ft_kafka_undo(struct ft_kafka *kafka, bool all);
+
+/* Blocks at most timeout_ns for every message's report, in transactions for a commit that was asked
+ * for; -ETIMEDOUT when some are still pending, or
  * with a spool and a timeout are neither delivered nor in it. */
 int ft_kafka_flush(struct ft_kafka *kafka, int64_t timeout_ns);
 void ft_kafka_stats(const struct ft_kafka *kafka, struct ft_kafka_stats *stats);

@@ -63,6 +63,29 @@ bool ft_kafka_client_failed(const struct ft_kafka_client *client)
     return true;
 }
 
+bool ft_kafka_client_fenced(const struct ft_kafka_client *client)
+{
+    (void)client;
+    return false;
+}
+
+struct rd_kafka_s *ft_kafka_client_handle(const struct ft_kafka_client *client)
+{
+    (void)client;
+    return NULL;
+}
+
+int ft_kafka_client_wake(const struct ft_kafka_client *client)
+{
+    (void)client;
+    return -1;
+}
+
+void ft_kafka_client_poll(struct ft_kafka_client *client)
+{
+    (void)client;
+}
+
 void ft_kafka_client_renew(struct ft_kafka_client *client)
 {
     (void)client;
@@ -88,7 +111,7 @@ struct ft_kafka_client {
     int wake; /* eventfd that librdkafka's threads write to */
     struct ft_watch *watch;
     struct ft_kafka_hooks hooks;
-    bool failed;
+    bool failed, fenced;
 };
 
 static void report_error(struct ft_kafka_client *c, int err, const char *text)
@@ -129,6 +152,8 @@ static void take_error(rd_kafka_t *client, int err, const char *reason, void *op
     }
     why = rd_kafka_fatal_error(client, line, sizeof(line));
     c->failed = true;
+    c->fenced = why == RD_KAFKA_RESP_ERR__FENCED || why == RD_KAFKA_RESP_ERR_PRODUCER_FENCED ||
+                why == RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH;
     report_error(c, why, line);
 }
 
@@ -196,7 +221,12 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_config *config
                     error_bytes) < 0) ||
         (kbytes &&
          set_number(conf, "queue.buffering.max.kbytes", kbytes, error, error_bytes) < 0) ||
-        ((timeout_ms || config->spool) &&
+        (config->transactional_id &&
+         (set(conf, "transactional.id", config->transactional_id, error, error_bytes) < 0 ||
+          set_number(conf, "transaction.timeout.ms", (uint64_t)(config->transaction_ns / 1000000),
+                     error, error_bytes) < 0)) ||
+        /* That of a transaction holds for its messages, too. */
+        ((timeout_ms || config->spool) && !config->transactional_id &&
          set_number(conf, "message.timeout.ms", config->spool ? 0 : timeout_ms, error,
                     error_bytes) < 0))
         return -EINVAL;
@@ -219,7 +249,7 @@ static int make_client(struct ft_kafka_client *c, char *error, size_t error_byte
         snprintf(error, error_bytes, "kafka: %s", reason);
         return -EINVAL;
     }
-    c->failed = false;
+    c->failed = c->fenced = false;
     queue = rd_kafka_queue_get_main(c->client);
     rd_kafka_queue_io_event_enable(queue, c->wake, &one, sizeof(one));
     rd_kafka_queue_destroy(queue);
@@ -238,6 +268,13 @@ static void end_client(struct ft_kafka_client *c)
     c->client = NULL;
 }
 
+void ft_kafka_client_poll(struct ft_kafka_client *c)
+{
+    if (c->client)
+        while (rd_kafka_poll(c->client, 0) > 0)
+            ;
+}
+
 static void handle_wake(void *arg)
 {
     struct ft_kafka_client *c = arg;
@@ -245,9 +282,7 @@ static void handle_wake(void *arg)
 
     /* Emptied first: what comes while we poll wakes us again. */
     eventfd_read(c->wake, &count);
-    if (c->client)
-        while (rd_kafka_poll(c->client, 0) > 0)
-            ;
+    ft_kafka_client_poll(c);
     c->hooks.drained(c->hooks.arg);
 }
 
@@ -380,6 +415,8 @@ int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoi
                  (int)m->partition, rd_kafka_err2str(err));
         report_error(c, err, line);
         return -ENOENT;
+    case RD_KAFKA_RESP_ERR__STATE:
+        return -ESTALE;
     default:
         /* The queue is full, or the client is about to be renewed. */
         return -EAGAIN;
@@ -395,6 +432,21 @@ void ft_kafka_client_flush(struct ft_kafka_client *c, int ms)
 bool ft_kafka_client_failed(const struct ft_kafka_client *c)
 {
     return !c->client || c->failed;
+}
+
+bool ft_kafka_client_fenced(const struct ft_kafka_client *c)
+{
+    return c->fenced;
+}
+
+struct rd_kafka_s *ft_kafka_client_handle(const struct ft_kafka_client *c)
+{
+    return c->client;
+}
+
+int ft_kafka_client_wake(const struct ft_kafka_client *c)
+{
+    return c->wake;
 }
 
 void ft_kafka_client_renew(struct ft_kafka_client *c)

@@ -40,7 +40,8 @@ struct ft_kafka_client *ft_kafka_client_new(struct ft_loop *loop,
 void ft_kafka_client_free(struct ft_kafka_client *client);
 
 /* The message's value stays the caller's, and in place until its report. -EAGAIN: full, or failed
- * for good; -ENOENT: no such topic or partition; -EMSGSIZE, -EINVAL. */
+ * for good; -ESTALE: its transaction can only be aborted; -ENOENT: no such topic or partition;
+ * -EMSGSIZE, -EINVAL. */
 int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_outgoing *message,
                          void *report);
 
@@ -49,6 +50,16 @@ void ft_kafka_client_flush(struct ft_kafka_client *client, int ms);
 
 /* Whether it takes nothing any more, after a fatal error. */
 bool ft_kafka_client_failed(const struct ft_kafka_client *client);
+
+/* Whether that was since another one has its transactional id, or took too long for the brokers. */
+bool ft_kafka_client_fenced(const struct ft_kafka_client *client);
+
+/* librdkafka's own, and the eventfd that wakes this one: for kafka_transaction.h. */
+struct rd_kafka_s *ft_kafka_client_handle(const struct ft_kafka_client *client);
+int ft_kafka_client_wake(const struct ft_kafka_client *client);
+
+/* Gives all reports that are there. */
+void ft_kafka_client_poll(struct ft_kafka_client *client);
 
 /* Another client instead: pending messages are reported as above, and are no longer its. */
 void ft_kafka_client_renew(struct ft_kafka_client *client);

@@ -22,6 +22,22 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer)
 {
     (void)consumer;
 }
+
+void ft_kafka_consumer_hold(struct ft_kafka_consumer *consumer)
+{
+    (void)consumer;
+}
+
+void ft_kafka_consumer_release(struct ft_kafka_consumer *consumer)
+{
+    (void)consumer;
+}
+
+bool ft_kafka_consumer_is_evicted(const struct ft_kafka_consumer *consumer)
+{
+    (void)consumer;
+    return false;
+}
 #else
 #include <errno.h>
 #include <librdkafka/rdkafka.h>
@@ -47,6 +63,9 @@ struct ft_kafka_consumer {
     struct ft_watch *watch, *more, *tick, *again;
     int64_t again_ns;
     struct ft_kafka_group *group; /* NULL: it shares no topic */
+    rd_kafka_message_t **held;    /* at most one of each partition */
+    size_t held_count, held_room;
+    bool hold;
 };
 
 static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *error,
@@ -102,6 +121,10 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
         set(conf, "client.id", config->client_id, error, error_bytes) < 0 ||
         set(conf, "group.id", config->group, error, error_bytes) < 0)
         return -EINVAL;
+    if (config->in_transactions && set(conf, "enable.auto.commit", "false", error, error_bytes) < 0)
+        return -EINVAL;
+    if (config->on_end && set(conf, "enable.partition.eof", "true", error, error_bytes) < 0)
+        return -EINVAL;
     for (const char *const *p = config->properties; p && *p; p++)
         if (set_property(conf, *p, error, error_bytes) < 0)
             return -EINVAL;
@@ -127,6 +150,10 @@ static void take_trouble(struct ft_kafka_consumer *c, const rd_kafka_message_t *
 {
     char text[384];
 
+    if (c->config.on_end && m->rkt)
+        c->config.on_end(c->config.arg, rd_kafka_topic_name(m->rkt), m->partition);
+    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+        return;
     if (m->rkt)
         snprintf(text, sizeof(text), "topic '%s', partition %d: %s", rd_kafka_topic_name(m->rkt),
                  (int)m->partition, rd_kafka_err2str(m->err));
@@ -169,6 +196,36 @@ static void begin_again(void *arg)
     rd_kafka_topic_partition_list_destroy(at);
 }
 
+static void rest(struct ft_kafka_consumer *c, const rd_kafka_message_t *m, bool on)
+{
+    rd_kafka_topic_partition_list_t *part = rd_kafka_topic_partition_list_new(1);
+
+    rd_kafka_topic_partition_list_add(part, rd_kafka_topic_name(m->rkt), m->partition);
+    if (on)
+        rd_kafka_pause_partitions(c->client, part);
+    else
+        rd_kafka_resume_partitions(c->client, part);
+    rd_kafka_topic_partition_list_destroy(part);
+}
+
+/* Of its partition, that is the last which was read: what follows waits with the brokers. */
+static bool keep(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
+{
+    if (c->held_count == c->held_room) {
+        size_t room = c->held_room ? 2 * c->held_room : 16;
+        rd_kafka_message_t **held = realloc(c->held, room * sizeof(*held));
+
+        if (!held)
+            return false;
+        c->held = held;
+        c->held_room = room;
+    }
+    rest(c, m, true);
+    c->held[c->held_count++] = m;
+    return true;
+}
+
+/* Takes the message over. */
 static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
 {
     rd_kafka_timestamp_type_t type;
@@ -176,6 +233,7 @@ static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
 
     if (m->err) {
         take_trouble(c, m);
+        rd_kafka_message_destroy(m);
         return;
     }
     message = (struct ft_kafka_message){.key = m->key,
@@ -186,8 +244,12 @@ static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
                                         .partition = m->partition,
                                         .offset = m->offset};
     c->again_ns = AGAIN_NS;
+    c->hold = false;
     c->config.on_message(c->config.arg, rd_kafka_topic_name(m->rkt), &message);
+    if (c->hold && keep(c, m))
+        return;
     rd_kafka_offset_store(m->rkt, m->partition, m->offset);
+    rd_kafka_message_destroy(m);
 }
 
 static void poll_messages(void *arg)
@@ -200,7 +262,6 @@ static void poll_messages(void *arg)
         complain_of(c, ft_kafka_group_turn(c->group));
     while ((m = rd_kafka_consumer_poll(c->client, 0))) {
         take(c, m);
-        rd_kafka_message_destroy(m);
         if (ft_mono_since_ns(ft_mono_now(), start) > TURN_NS) {
             ft_watch_once_arm(c->more, 0);
             return;
@@ -218,12 +279,34 @@ static void handle_wake(void *arg)
     poll_messages(c);
 }
 
+/* Their next owner reads them anew. */
+static void forget_held(struct ft_kafka_consumer *c, const char *topic, int32_t partition)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->held_count; i++) {
+        rd_kafka_message_t *m = c->held[i];
+
+        if (!topic ||
+            (m->partition == partition && strcmp(rd_kafka_topic_name(m->rkt), topic) == 0)) {
+            rest(c, m, false);
+            rd_kafka_message_destroy(m);
+        } else {
+            c->held[kept++] = m;
+        }
+    }
+    c->held_count = kept;
+}
+
 static void take_rebalance(rd_kafka_t *client, rd_kafka_resp_err_t err,
                            rd_kafka_topic_partition_list_t *parts, void *opaque)
 {
     struct ft_kafka_consumer *c = opaque;
 
     (void)client;
+    if (err != RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+        for (int i = 0; i < parts->cnt; i++)
+            forget_held(c, parts->elems[i].topic, parts->elems[i].partition);
     complain_of(c, ft_kafka_group_rebalance(c->group, err, parts));
 }
 
@@ -297,6 +380,7 @@ struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
     }
     c->config.on_message = config->on_message;
     c->config.on_error = config->on_error;
+    c->config.on_end = config->on_end;
     c->config.arg = config->arg;
     c->parts = rd_kafka_topic_partition_list_new((int)config->part_count);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -319,10 +403,43 @@ struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
     return c;
 }
 
+void ft_kafka_consumer_hold(struct ft_kafka_consumer *c)
+{
+    c->hold = true;
+}
+
+void ft_kafka_consumer_release(struct ft_kafka_consumer *c)
+{
+    size_t count = c->held_count;
+    rd_kafka_message_t **held = c->held;
+
+    c->held = NULL;
+    c->held_count = c->held_room = 0;
+    for (size_t i = 0; i < count; i++) {
+        rest(c, held[i], false);
+        take(c, held[i]);
+    }
+    free(held);
+}
+
+bool ft_kafka_consumer_is_evicted(const struct ft_kafka_consumer *c)
+{
+    return rd_kafka_assignment_lost(c->client);
+}
+
+rd_kafka_t *ft_kafka_consumer_handle(const struct ft_kafka_consumer *c)
+{
+    return c->client;
+}
+
 void ft_kafka_consumer_free(struct ft_kafka_consumer *c)
 {
     if (!c)
         return;
+    forget_held(c, NULL, 0);
+    free(c->held);
+    c->held = NULL;
+    c->held_room = 0;
     ft_watch_free(c->again);
     ft_watch_free(c->tick);
     ft_watch_free(c->more);

@@ -27,6 +27,7 @@ struct ft_kafka_owned {
     int32_t partition;
     int64_t from;  /* the offset where it begins; negative: not known */
     int64_t until; /* messages before this offset were there already; -1: not known */
+    int64_t note;  /* what was kept beside how far it was read; negative: nothing */
 };
 
 struct ft_kafka_part {
@@ -49,6 +50,11 @@ struct ft_kafka_consumer_config {
     /* Of the topic: these are ours from now on, and no longer. May be NULL. */
     void (*on_owned)(void *arg, const struct ft_kafka_owned *list, size_t count);
     void (*on_lost)(void *arg, const int32_t *partitions, size_t count);
+    /* How far was read a producer commits with what it sends (ft_kafka_commit()), not the consumer.
+     */
+    bool in_transactions;
+    /* All that was there is read, or the partition cannot be. May be NULL. */
+    void (*on_end)(void *arg, const char *topic, int32_t partition);
     /* A message, borrowed until the return. Must not free the consumer. */
     void (*on_message)(void *arg, const char *topic, const struct ft_kafka_message *message);
     /* As in lib/io/kafka.h. */
@@ -60,6 +66,17 @@ struct ft_kafka_consumer_config {
 struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
                                                 const struct ft_kafka_consumer_config *config,
                                                 char *error, size_t error_bytes);
+
+/* Within on_message: the message is given again after ft_kafka_consumer_release(), and until then
+ * none of its partition. */
+void ft_kafka_consumer_hold(struct ft_kafka_consumer *consumer);
+void ft_kafka_consumer_release(struct ft_kafka_consumer *consumer);
+
+/* Within on_lost: whether others have the partitions already. */
+bool ft_kafka_consumer_is_evicted(const struct ft_kafka_consumer *consumer);
+
+/* librdkafka's own, for kafka_transaction.h. */
+struct rd_kafka_s *ft_kafka_consumer_handle(const struct ft_kafka_consumer *consumer);
 
 /* Says to the brokers how far it read. */
 void ft_kafka_consumer_free(struct ft_kafka_consumer *consumer);

@@ -8,6 +8,10 @@
 #ifdef HAVE_KAFKA
 #include <librdkafka/rdkafka.h>
 
+#define FENCED                                                                                     \
+    "another daemon has the same source_id, or the brokers waited for a commit for too long "      \
+    "(transaction.timeout.ms)"
+
 static const struct ft_kafka_problem problems[] = {
     {RD_KAFKA_RESP_ERR__PURGE_QUEUE, FT_KAFKA_AGAIN, NULL, NULL},
     {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, FT_KAFKA_AGAIN, NULL, NULL},
@@ -32,6 +36,11 @@ static const struct ft_kafka_problem problems[] = {
      "let the user of kafka.properties write (ACL: IdempotentWrite, or Write on the topics)"},
     {RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, FT_KAFKA_FORBIDDEN, "kafka.properties",
      "let the user of kafka.properties use the group (ACL: Read on the group)"},
+    {RD_KAFKA_RESP_ERR__FENCED, FT_KAFKA_AGAIN, "kafka.transactions", FENCED},
+    {RD_KAFKA_RESP_ERR_PRODUCER_FENCED, FT_KAFKA_AGAIN, "kafka.transactions", FENCED},
+    {RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH, FT_KAFKA_AGAIN, "kafka.transactions", FENCED},
+    {RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED, FT_KAFKA_AGAIN, "kafka.properties",
+     "let the user of kafka.properties use the transactional id (ACL: Write, Describe)"},
     {RD_KAFKA_RESP_ERR__AUTHENTICATION, FT_KAFKA_FAILED, "kafka.properties",
      "check sasl.* in kafka.properties and kafka.secrets"},
     {RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, FT_KAFKA_FAILED, "kafka.properties",

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 
 #include "lib/base/clock.h"
@@ -47,6 +48,19 @@ static int64_t begin_of(int64_t at_time, int64_t read_to, int64_t end)
     return read_to >= 0 && (begin < 0 || read_to < begin) ? read_to : begin;
 }
 
+/* A number, of whoever committed; else -1. */
+static int64_t note_of(const rd_kafka_topic_partition_t *p)
+{
+    char text[24] = "", *end;
+    long long number;
+
+    if (p->offset < 0 || !p->metadata || p->metadata_size == 0 || p->metadata_size >= sizeof(text))
+        return -1;
+    memcpy(text, p->metadata, p->metadata_size);
+    number = strtoll(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end ? (int64_t)number : -1;
+}
+
 static void *ask(void *arg)
 {
     struct question *q = arg;
@@ -61,7 +75,8 @@ static void *ask(void *arg)
             q->client, p->topic, p->partition, &low, &high, ASK_MS);
 
         note(q, err);
-        q->owned[i] = (struct ft_kafka_owned){.partition = p->partition, .until = err ? -1 : high};
+        q->owned[i] = (struct ft_kafka_owned){
+            .partition = p->partition, .until = err ? -1 : high, .note = -1};
         times->elems[i].offset = q->from_ms;
         read->elems[i].offset = RD_KAFKA_OFFSET_INVALID;
     }
@@ -73,6 +88,7 @@ static void *ask(void *arg)
         /* Unanswered it is still the time that was asked for. */
         if (at_time == q->from_ms)
             at_time = -1;
+        q->owned[i].note = note_of(&read->elems[i]);
         q->owned[i].from = begin_of(at_time, read->elems[i].offset, q->owned[i].until);
         q->parts->elems[i].offset = q->owned[i].from;
     }

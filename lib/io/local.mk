@@ -34,12 +34,15 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/spool_segment.c lib/io/spool_segment.h \
 	lib/io/kafka.c lib/io/kafka.h \
 	lib/io/kafka_client.c lib/io/kafka_client.h \
+	lib/io/kafka_commit.c lib/io/kafka_impl.h \
+	lib/io/kafka_kept.c \
 	lib/io/kafka_entry.c lib/io/kafka_entry.h \
 	lib/io/kafka_errors.c lib/io/kafka_errors.h \
 	lib/io/kafka_consumer.c lib/io/kafka_consumer.h \
 	lib/io/kafka_group.c lib/io/kafka_group.h \
 	lib/io/kafka_properties.c lib/io/kafka_properties.h \
 	lib/io/kafka_reader.c lib/io/kafka_reader.h \
+	lib/io/kafka_transaction.c lib/io/kafka_transaction.h \
 	lib/io/kafka_stats.c lib/io/kafka_stats.h
 
 if HAVE_SNMP

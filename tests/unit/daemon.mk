@@ -2,13 +2,17 @@
 daemon_tests = tests/unit/check_topology_file tests/unit/check_lag tests/unit/check_join tests/unit/check_window \
 	tests/unit/check_congestion \
 	tests/unit/check_discovery tests/unit/check_counters tests/unit/check_sampled tests/unit/check_losses \
-	tests/unit/check_clocks tests/unit/check_group_numbers
+	tests/unit/check_clocks tests/unit/check_group_numbers tests/unit/check_group_progress
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 
 tests_unit_check_topology_file_SOURCES = tests/unit/check_topology_file.c tests/unit/unit.h
 tests_unit_check_topology_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_topology_file_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_group_progress_SOURCES = tests/unit/check_group_progress.c tests/unit/unit.h
+tests_unit_check_group_progress_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_group_progress_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_group_numbers_SOURCES = tests/unit/check_group_numbers.c tests/unit/unit.h
 tests_unit_check_group_numbers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
