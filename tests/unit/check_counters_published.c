@@ -304,14 +304,14 @@ START_TEST(the_doctor_reports_ports_and_processors)
     report_health(0, 70000, 300, 0x3d);
     report_health(1, 70004, 300, 0x3d);
     report_processor(1, 89.9);
-    doctor_says("leaf0", "up0", "wrong check sequence", false);
+    doctor_says("leaf0", "up0", "FCS errors", false);
     doctor_says("leaf0", "up0", "too long", false);
     doctor_says("leaf0", "up0", "LACP", false);
     doctor_says("spine0", "", "processor", false);
     report_health(2, 70020, 311, 0x0d);
     report_processor(2, 97);
     doctor_says("leaf0", "up0",
-                "it received 20 frames with a wrong check sequence and 0 symbol errors in 20 s",
+                "it received 20 frames with FCS errors and 0 symbol errors in 20 s",
                 true);
     doctor_says("leaf0", "up0", "it received 11 frames that are too long in 20 s", true);
     doctor_says("leaf0", "up0",
@@ -325,7 +325,7 @@ START_TEST(the_doctor_reports_ports_and_processors)
     doctor_says("leaf0", "up0", "LACP", true);
     /* SNMP's counters go before, and have no such errors. */
     poll(0, 100, START_MS + 2 * WINDOW_MS, 0, 0);
-    doctor_says("leaf0", "up0", "wrong check sequence", true);
+    doctor_says("leaf0", "up0", "FCS errors", true);
     /* What is over is told no more. */
     report_processor(3, 12);
     for (int n = 4; n < 13; n++)
