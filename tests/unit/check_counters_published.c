@@ -310,13 +310,11 @@ START_TEST(the_doctor_reports_ports_and_processors)
     doctor_says("spine0", "", "processor", false);
     report_health(2, 70020, 311, 0x0d);
     report_processor(2, 97);
-    doctor_says("leaf0", "up0",
-                "it received 20 frames with FCS errors and 0 symbol errors in 20 s",
+    doctor_says("leaf0", "up0", "it received 20 frames with FCS errors and 0 symbol errors in 20 s",
                 true);
     doctor_says("leaf0", "up0", "it received 11 frames that are too long in 20 s", true);
     doctor_says("leaf0", "up0",
-                "a member of an aggregate (ifIndex 1000), but LACP excludes it from forwarding",
-                true);
+                "a member of a LAG (ifIndex 1000), but LACP excludes it from forwarding", true);
     doctor_says("spine0", "", "its processor is busy for 97 % of a minute: it may drop samples",
                 true);
     doctor_says("spine1", "", "processor", false);
