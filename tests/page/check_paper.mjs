@@ -134,6 +134,21 @@ async function diagnosis(context, url) {
     await page.close();
 }
 
+/** The last probe of a flow: which switch answered, and what it leaves unknown. */
+async function probe(context, url) {
+    const page = await newPage(context);
+    await page.goto(`${url}#/flows`);
+    await settled(page);
+    await page.getByRole('region', { name: 'Flows', exact: true }).locator('tbody tr a').first().click();
+    const section = page.getByRole('region', { name: 'Probe', exact: true });
+    await section.getByText('for the daemon: some of the switches answered').waitFor();
+    const rows = await section.locator('tbody tr').allTextContents();
+    check('a flow shows its last probe, switch by switch, with what stays unknown', rows.length === 2
+        && /^1leaf1.*10\.1\.0\.254.*to which switch it sends the flow$/.test(rows[0]) && /^2\?.*no answer to 3 probes/.test(rows[1]), rows.join(' | '));
+    silent(page, 'probe');
+    await page.close();
+}
+
 async function live(context, url) {
     const page = await newPage(context);
     await page.goto(url);
@@ -250,6 +265,7 @@ await withBrowser(async (context) => {
             await allViews(context, url);
             await moments(context, url, paper);
             await diagnosis(context, url);
+            await probe(context, url);
             await hostile(context, url, paper);
         });
     if (!part || part === 'live') await withPaper({ windowMs: 1000 }, (url) => live(context, url));
