@@ -86,9 +86,12 @@ COUNT = """
         set v4 { typeof ip saddr . udp sport; flags dynamic; counter; }
         set v6 { typeof ip6 saddr . udp sport; flags dynamic; counter; }
         counter packets4791 { }
+        counter probes4791 { }
         chain seen {
             type filter hook prerouting priority -300;
             udp dport 4791 counter name packets4791
+            udp dport 4791 ip ttl < 32 counter name probes4791
+            udp dport 4791 ip6 hoplimit < 32 counter name probes4791
             udp dport 4791 add @v4 { ip saddr . udp sport }
             udp dport 4791 add @v6 { ip6 saddr . udp sport }
         }
@@ -152,12 +155,21 @@ class Lab:
 
     def counted(self, name):
         """({(src, sport)}, packets to port 4791) that came to a switch or host."""
-        flows, packets = set(), 0
+        flows, packets, _ = self.seen(name)
+        return flows, packets
+
+    def probes(self, name):
+        """Packets to port 4791 that came with the TTL of a probe; a host's own have 64."""
+        return self.seen(name)[2]
+
+    def seen(self, name):
+        flows, packets = set(), {}
         for item in json.loads(inside(name, "nft", "-j", "list", "table", "inet", "truth"))["nftables"]:
-            packets += item.get("counter", {}).get("packets", 0)
+            if "counter" in item:
+                packets[item["counter"]["name"]] = item["counter"]["packets"]
             for element in item.get("set", {}).get("elem", []):
                 flows.add(tuple(element["elem"]["val"]["concat"]))
-        return flows, packets
+        return flows, packets["packets4791"], packets["probes4791"]
 
     def truth(self):
         """{(src, sport): the spines that it crosses}"""

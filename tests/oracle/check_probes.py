@@ -120,15 +120,16 @@ def test_elephants(lab, daemon):
 
 
 def test_far_side(lab, agent, traffic):
-    """The far host has exactly what was sent."""
+    """Nothing of a probe comes to the far side. Of the flows' own packets a loaded kernel may drop some."""
     traffic.end()
     sent = agent.count("probe_packets_total", "sent")
     check("probes were sent", sent >= 2 * len(FLOWS), sent)
     equal("the kernel took all of them", agent.count("probe_packets_total", "failed"), 0)
-
-    def crossed():
-        return [lab.counted(name)[1] for name in ("leaf1", "leaf2", "gpu2")]
-    until("the flows' own packets have arrived", lambda: crossed()[0] - sent == crossed()[1] == crossed()[2])
+    equal("the leaf saw each of them", lab.probes("leaf1"), sent)
+    crossed, spines = lab.counted("gpu2")[0], sum(lab.probes(f"spine{k}") for k in range(SPINES))
+    check("each flow crossed a spine", len(FLOWS) <= spines <= sent - len(FLOWS), (spines, sent))
+    check("the flows' own packets have arrived", crossed >= set(FLOWS), crossed)
+    equal("none of a probe came further", [lab.probes(name) for name in ("leaf2", "gpu2")], [0, 0])
 
 
 def test_pace(ends):

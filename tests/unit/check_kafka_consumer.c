@@ -359,6 +359,7 @@ START_TEST(a_missing_topic_is_its_own_reason)
     struct ft_kafka_outgoing m = {.topic = "none.v1", .value = "x", .len = 1, .partition = -1};
     struct ft_kafka_stats s;
     char error[256];
+    int rc;
 
     begin();
     snprintf(text, sizeof(text), "a message was lost");
@@ -366,7 +367,9 @@ START_TEST(a_missing_topic_is_its_own_reason)
     config.brokers = brokers;
     producer = ft_kafka_new(loop, &config, error, sizeof(error));
     ck_assert_msg(producer, "%s", error);
-    ck_assert_int_eq(ft_kafka_send(producer, &m), 0);
+    /* Its list of topics may be there before the first message. */
+    rc = ft_kafka_send(producer, &m);
+    ck_assert_msg(rc == 0 || rc == -ENOENT, "%d", rc);
     wait_for_reports();
     for (int i = 0; i < SOME; i++)
         ck_assert_int_eq(ft_kafka_send(producer, &m), -ENOENT);
