@@ -16,9 +16,11 @@ LOOK_S = 0.5
 SAYS = {"snmpd": "does not answer SNMP", "lldpd": "answers no LLDP any more",
         "exporter": "no sample for"}
 # A poll that waits for an answer outlasts the lab's intervals. After an SNMP agent's restart its LLDP
-# sub-agent comes back later. Of windows in which an exporter was dead for a part, it told a part.
+# sub-agent comes back later. A request that is under way while an LLDP agent ends is answered with an
+# error. Of windows in which an exporter was dead for a part, it told a part.
 ALSO = {"snmpd": ("no report for three intervals", "answers no LLDP", "the SNMP agent has restarted",
                   "no counters by SNMP", "LLDP-MIB is not answered", ": no answer"),
+        "lldpd": ("the agent answers with an error",),
         "exporter": ("its samples stand for",)}
 
 
