@@ -42,7 +42,7 @@ rwuser writer priv
 LLDPD = """configure system hostname {name}
 configure lldp portidsubtype ifname
 configure lldp tx-interval {interval}
-configure lldp tx-hold 3
+configure lldp tx-hold {hold}
 """
 # A mount namespace for /run and one for the host name, which snmpd answers as sysName.
 PREPARE = """set -e
@@ -66,7 +66,9 @@ def write_agent(folder, layout, switch, runs_in=None, users=tuple(USERS)):
         lines += f'createUser {user} {auth} "{AUTH}"' + (f' {priv} "{PRIV}"' if priv else "")
         lines += f"\nrouser {user} {'priv' if priv else 'auth'}\n"
     (folder / "snmpd.conf").write_text(lines)
-    (folder / "lldpd.conf").write_text(LLDPD.format(name=switch, interval=TX_INTERVAL_S))
+    # What a neighbor told is kept for so many intervals: a slow machine skips some.
+    (folder / "lldpd.conf").write_text(LLDPD.format(
+        name=switch, interval=TX_INTERVAL_S, hold=round(speed.limit(4))))
 
 
 def write_switches(path, layout, credentials="v3", also=()):
