@@ -116,13 +116,16 @@ def test_sockets(folder):
         process = subprocess.Popen(
             ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", PROGRAMS[program], *more],
             stdout=subprocess.DEVNULL, stderr=(folder / program).open("w"))
-        try:
-            until(f"the sockets of {program} are those of the table",
-                  lambda: process.poll() is not None
-                  or sockets_of(process.pid, folder) == told[program])
-        except Exception:
-            pass
-        seen = sockets_of(process.pid, folder) if process.poll() is None else set()
+        seen = set()
+
+        def as_told():
+            nonlocal seen
+            try:
+                seen = sockets_of(process.pid, folder)
+            except OSError:  # it closed a file that was just listed
+                return False
+            return process.poll() is not None or seen == told[program]
+        until(f"the sockets of {program} are those of the table", as_told)
         equal(f"sockets of {program}", seen, told[program])
         process.terminate()
         process.wait(timeout=120)
