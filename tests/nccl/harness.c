@@ -507,8 +507,7 @@ static void *open_and_close(void *arg)
     return NULL;
 }
 
-/* Communicators are opened in several threads at once: the other plugin is loaded by one of them.
- */
+/* Communicators are opened in several threads at once: one of them loads the other plugin. */
 static void open_together(struct driver *d)
 {
     pthread_t threads[THREADS];
