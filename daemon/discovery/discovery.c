@@ -22,6 +22,8 @@
 /* Of each switch, and some for their agents. */
 #define WORDS_A_SWITCH 80
 #define DISPUTED_MS    5000
+/* After this time flows have shown where a switch is linked that was found out. */
+#define FOUND_OUT_MS 20000
 
 /* A port by its names. */
 struct port_key {
@@ -70,7 +72,9 @@ struct ft_discovery {
     struct ft_findings findings;
     size_t ports_max;
     bool dirty, some;
-    bool disputed; /* SNMP said that a port is up soon after sFlow said that it is down */
+    bool disputed;       /* SNMP said that a port is up soon after sFlow said that it is down */
+    int64_t unproven_ms; /* until when new hosts need proof */
+    bool hosts_wait;     /* the last build left some out */
     int64_t built_ms;
     uint64_t builds;
     struct build *build; /* NULL: none is in progress */
@@ -168,6 +172,11 @@ void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, con
         ft_attach_named(d->attach, address, host, now_ms);
 }
 
+void ft_discovery_unknown_exporter(struct ft_discovery *d, int64_t now_ms)
+{
+    d->unproven_ms = now_ms + FOUND_OUT_MS;
+}
+
 void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
                       const struct ft_topology *present)
 {
@@ -201,6 +210,7 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
     if (!d->dirty && d->some)
         d->dirty = some_went_stale(d) || (d->disputed && now_ms - d->built_ms >= DISPUTED_MS);
     d->dirty |= ft_down_ports_age(d->down_ports, now_ms);
+    d->dirty |= d->hosts_wait && now_ms >= d->unproven_ms;
     return d->dirty;
 }
 
@@ -262,7 +272,8 @@ static void note_marks(struct build *b)
     }
 }
 
-/* Marks ports that carried a link: no host is learnt there while that is remembered. */
+/* Marks ports that carried a link, where no host is learnt while that is remembered, and those
+ * where a host was learnt. */
 static void recall_links(struct ft_discovery *d, struct ft_survey *s)
 {
     struct known_link *link, *back;
@@ -274,6 +285,7 @@ static void recall_links(struct ft_discovery *d, struct ft_survey *s)
 
         link = ft_table_find(d->links, &key);
         s->ends[i].was_linked = link != NULL;
+        s->ends[i].had_host = ft_table_find(d->learnt, &key) != NULL;
         if (!link)
             continue;
         link->end = i;
@@ -484,6 +496,7 @@ int ft_discovery_begin(struct ft_discovery *d, const struct ft_topology *base, i
                                    .findings = &b->findings,
                                    .crossings = d->crossings,
                                    .present = d->present,
+                                   .unknown_exporters = now_ms < d->unproven_ms,
                                    .task = b->task};
     d->build = b;
     return 0;
@@ -514,6 +527,7 @@ bool ft_discovery_step(struct ft_discovery *d, uint64_t work, struct ft_topology
     swap_tables(&d->marks, &b->marks);
     swap_tables(&d->learnt, &b->learnt);
     d->disputed = b->survey.disputed;
+    d->hosts_wait = b->survey.hosts_wait;
     d->looks = b->survey.looks;
     ft_reports_saw_stale(d->reports);
     *built = b->topology;

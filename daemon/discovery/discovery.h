@@ -48,6 +48,11 @@ void ft_discovery_entered(struct ft_discovery *d, const struct ft_ip *address,
 void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, const char *host,
                         int64_t now_ms);
 
+/* Samples came from an exporter that belongs to no switch: a host may be at that one. For a while
+ * new hosts of a switch that knows of no others are then taken to be only where the TTL of their
+ * packets shows it. */
+void ft_discovery_unknown_exporter(struct ft_discovery *d, int64_t now_ms);
+
 /* Links found by samples, in terms of the switches of the present topology: borrowed for the builds
  * that follow. NULL: nothing. */
 void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,

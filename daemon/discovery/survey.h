@@ -66,6 +66,7 @@ struct ft_end {
     bool aggregate;    /* others are its members, or the file says that it is one */
     bool in_fabric;    /* its aggregate hears a switch */
     bool was_linked;   /* as discovery remembers */
+    bool had_host;     /* likewise: learnt from samples */
     uint32_t recalled; /* the other end of that link, FT_NONE */
     uint32_t lag;      /* the aggregate that it is a member of, FT_NONE */
     uint32_t members;  /* of an aggregate */
@@ -118,6 +119,8 @@ struct ft_survey {
     uint32_t sampled_count;
     uint32_t sampled_switches; /* that no other source reports */
     struct ft_task *task;      /* pauses when the work of a step is done; NULL: nobody waits */
+    bool unknown_exporters;    /* some were heard of lately that belong to no switch */
+    bool hosts_wait;           /* some were left out, until it shows that they are there */
     bool disputed; /* of a port that sFlow reported as down and SNMP soon after as up: later reports
                       decide */
 };
@@ -178,6 +181,9 @@ bool ft_survey_is_heard(const struct ft_survey *s, uint32_t end);
 int ft_survey_read_samples(struct ft_survey *s);
 int ft_survey_sampled_ports(struct ft_survey *s, uint32_t node);
 int ft_survey_samples(struct ft_survey *s);
+
+/* Whether the TTL of packets shows that hosts, and no switch, are at a port of this agent. */
+bool ft_survey_shows_hosts(const struct ft_survey *s, const struct ft_ip *agent, uint32_t ifindex);
 
 /* NICs: learnt from samples, then as LLDP reports. -ENOMEM. */
 int ft_survey_hosts(struct ft_survey *s);

@@ -61,6 +61,26 @@ static bool may_have_host(const struct ft_survey *s, const struct ft_end *end, c
     return !has_static_nic(s, end) && (!forwards(end) || same_host(end->device->name, host));
 }
 
+/* Whether a switch knows of others by the file or by LLDP: then its other ports are for hosts. */
+static bool knows_switches(const struct ft_survey *s, const struct ft_node *n)
+{
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++)
+        if (s->ends[i].hears_switch ||
+            (s->ends[i].link != FT_NONE && s->ends[i].link_source != FT_SOURCE_SAMPLES))
+            return true;
+    return false;
+}
+
+/* The host may be at a switch that nobody knows yet, or whose links are not known yet. A device
+ * that speaks LLDP is what it says. */
+static bool is_certain(const struct ft_survey *s, const struct ft_end *end,
+                       const struct ft_attachment *p)
+{
+    return !s->unknown_exporters || end->device || end->had_host ||
+           ft_survey_shows_hosts(s, &p->agent, p->ifindex) ||
+           knows_switches(s, &s->nodes[end->node]);
+}
+
 static void note_elsewhere(struct ft_survey *s, const struct ft_attached *at, uint32_t nic,
                            uint32_t end)
 {
@@ -100,6 +120,10 @@ static bool attachment(struct ft_survey *s, const struct ft_attached *at, struct
             note_elsewhere(s, at, nic, end);
         if (in_file || !may_have_host(s, &s->ends[end], at->host))
             continue;
+        if (!is_certain(s, &s->ends[end], p)) {
+            s->hosts_wait = true;
+            continue;
+        }
         if (out->end_count && out->ends[0] == end)
             continue;
         if (out->end_count == 2)

@@ -58,6 +58,14 @@ static bool is_of(const struct ft_survey *s, uint32_t i, const struct ft_ip *age
     return i < s->sampled_count && ft_ip_equal(&s->sampled[i].port.agent, agent);
 }
 
+bool ft_survey_shows_hosts(const struct ft_survey *s, const struct ft_ip *agent, uint32_t ifindex)
+{
+    for (uint32_t i = first_of(s, agent); is_of(s, i, agent); i++)
+        if (s->sampled[i].port.ifindex == ifindex)
+            return s->sampled[i].has_hosts && !s->sampled[i].from_switch;
+    return false;
+}
+
 /* What the exporter calls it by sFlow, unless another port of the switch has that name. */
 static const char *said_name(const struct ft_survey *s, uint32_t node, const struct ft_ip *agent,
                              uint32_t ifindex)

@@ -41,6 +41,7 @@ struct ft_pipeline {
     struct ft_topology *base;     /* of the file */
     struct ft_topology *topology; /* the present one; may be the base itself */
     bool *edge; /* by port id: nothing of the fabric is at the other end; NULL: nobody asks */
+    uint64_t unknown_seen; /* observations of exporters that belong to no switch, so far */
     struct ft_stages stages;
     struct ft_stage_hooks hooks;
     struct ft_emitter emitter;

@@ -192,7 +192,14 @@ void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
     /* Another topology means to judge every flow anew: about a second for a million. */
     int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->stages.join) / DISCOVER_FLOWS_A_MS;
 
-    if (!p->stages.discovery || !ft_discovery_due(p->stages.discovery, due_ms, apart_ms))
+    uint64_t unknown = ft_join_stats(p->stages.join)->unknown_switch;
+
+    if (!p->stages.discovery)
+        return;
+    if (unknown != p->unknown_seen)
+        ft_discovery_unknown_exporter(p->stages.discovery, p->now_ms);
+    p->unknown_seen = unknown;
+    if (!ft_discovery_due(p->stages.discovery, due_ms, apart_ms))
         return;
     see(p);
     ft_discovery_begin(p->stages.discovery, p->base, p->now_ms);

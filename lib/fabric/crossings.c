@@ -404,7 +404,7 @@ static bool is_from_host(struct ft_crossings *x, const struct ft_crossing_flow *
     from_host =
         from_host && in && c->last_ms - in->first_ms >= SHOWS_MS && !ft_crossing_leads_on(x, in);
     if (from_host && in->hosts < HOSTS_MAX)
-        x->news |= in->hosts++ == 0;
+        x->news |= ++in->hosts == FT_CROSSING_HOSTS_LEAST;
     return from_host;
 }
 

@@ -10,6 +10,8 @@
 #define FT_CROSSING_HOPS   6
 #define FT_CROSSING_FAR    3
 #define FT_CROSSING_NOBODY UINT32_MAX
+/* So many packets from hosts show that hosts are at a port. */
+#define FT_CROSSING_HOSTS_LEAST 3
 
 /* By how much the TTL is lower at the second switch: by one between neighbours that sample at the
  * same point, by none or two where one of them does so after it has counted down. */

@@ -19,7 +19,6 @@
 #define MARGIN_UNCERTAIN 8 /* where the TTL does not distinguish neighbours from others */
 #define NEARER_LEAST     3 /* votes each way */
 #define UNCOUNTED_MS     60000
-#define HOSTS_LEAST      3
 #define FRESH_LEAST      3
 #define PASSES_MAX       16
 
@@ -447,7 +446,7 @@ bool ft_crossings_next(const struct ft_crossings *x, uint32_t *index, struct ft_
                                       .linked = peer != NULL,
                                       .from_switch = peer || some_reported(p->in),
                                       .to_switch = peer || some_reported(p->out),
-                                      .has_hosts = p->hosts >= HOSTS_LEAST,
+                                      .has_hosts = p->hosts >= FT_CROSSING_HOSTS_LEAST,
                                       .first_ms = p->first_ms,
                                       .last_ms = p->last_ms};
     if (peer) {

@@ -210,6 +210,36 @@ START_TEST(a_spine_without_lldp_mib_is_known_from_its_neighbours)
 }
 END_TEST
 
+/* The first that answers is a spine that hears nobody: packets of hosts come in by its ports, and
+ * the leaves that saw them before are exporters that nobody knows yet. */
+START_TEST(hosts_wait_until_it_shows_where_they_are)
+{
+    struct ft_ip source = leafspine_host_ip(0, 0);
+
+    begin_blind();
+    boxes[LEAVES + BLIND].report.has_lldp = false;
+    for (uint32_t l = 0; l < LEAVES; l++)
+        downlink(l, BLIND)->hears = false;
+    send(LEAVES + BLIND);
+    ft_discovery_unknown_exporter(discovery, now_ms);
+    enter(LEAVES + BLIND, 1, source, now_ms, 4);
+    ck_assert(ft_discovery_due(discovery, now_ms, 0));
+    build();
+    ck_assert_str_eq(attached(source), "");
+    ck_assert(!ft_discovery_due(discovery, now_ms + 1000, 1000));
+    now_ms += 30000;
+    ck_assert(ft_discovery_due(discovery, now_ms, 1000));
+    enter(LEAVES + BLIND, 1, source, now_ms, 4);
+    build();
+    ck_assert_str_ne(attached(source), "");
+    /* What was found stays when another exporter comes. */
+    ft_discovery_unknown_exporter(discovery, now_ms);
+    build();
+    ck_assert_str_ne(attached(source), "");
+    end();
+}
+END_TEST
+
 START_TEST(a_spine_whose_lldp_dies_keeps_its_links)
 {
     begin_blind();
@@ -411,7 +441,7 @@ FT_UNIT_MAIN("discovery_blind", a_spine_that_never_answers_is_named_by_its_neigh
              a_spine_that_answers_at_last_is_the_same,
              a_spine_that_nobody_lists_is_named_by_its_neighbours,
              a_spine_without_lldp_mib_is_known_from_its_neighbours,
-             a_spine_whose_lldp_dies_keeps_its_links,
+             hosts_wait_until_it_shows_where_they_are, a_spine_whose_lldp_dies_keeps_its_links,
              a_spine_whose_lldp_dies_before_it_has_heard_anybody,
              ports_are_named_by_their_description, what_two_strangers_share_names_neither,
              what_shows_a_switch_is_news, several_spines_that_nobody_lists,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One spine says nothing, or less than it did: the poller has wrong credentials for it (credentials),
-does not list it (unlisted), its lldpd dies once the fabric is known (lldpd), or never ran (mute).
-Every flow has its path all the same, and the spine alone is named, once."""
+does not list it (unlisted), its lldpd dies once the fabric is known (lldpd), or never ran (mute);
+or never ran, and the leaves answer long after it (late). Every flow has its path all the same, and
+the spine alone is named, once."""
 import json
 import time
 
@@ -9,12 +10,13 @@ from . import judge, truth
 from .agents import Agents, write_switches
 from .fabric import LabError, wait_until
 
-KINDS = ("credentials", "unlisted", "lldpd", "mute")
+KINDS = ("credentials", "unlisted", "lldpd", "mute", "late")
 FLOWS_S = 120
+ALONE_S = 8  # longer than hosts take to be found at a switch
 LOOK_S = 1
 # Whether it ever answered LLDP is chance: its links may be known from their other ends before.
 SAYS = {"credentials": "never answered SNMP", "unlisted": "no switch poller reads it",
-        "lldpd": "answers no LLDP", "mute": "answers no LLDP"}
+        "lldpd": "answers no LLDP", "mute": "answers no LLDP", "late": "answers no LLDP"}
 UNCALLED = ("silent_exporter", "sampling_rate", "link_down", "loss", "clock_skew")
 
 
@@ -27,8 +29,12 @@ class BlindAgents(Agents):
         super().__init__(fabric)
 
     def start_lldpd(self, switch):
-        if self.kind != "mute" or switch != self.blind:
+        if self.kind not in ("mute", "late") or switch != self.blind:
             super().start_lldpd(switch)
+
+    def pause_leaves(self, stopped):
+        for switch in self.fabric.layout.leaves:
+            self.pause(switch, stopped)
 
     def config(self, path, credentials="v3", also=()):
         layout = self.fabric.layout
@@ -39,6 +45,13 @@ class BlindAgents(Agents):
             lines = path.read_text().splitlines(True)
             path.write_text("".join(
                 line for line in lines if f"address: {layout.mgmt(self.blind)}," not in line))
+        if self.kind == "late":
+            self.pause_leaves(True)
+
+
+def known_switches(check):
+    topology = json.loads(check.pipeline.tool("topology", "--json"))
+    return {switch["name"] for switch in topology.get("switches", ())}
 
 
 def named(check):
@@ -68,6 +81,10 @@ def run(check):
         check.await_topology("links found while all speak", judge.links_found,
                              judge.links_there(layout))
         check.agents.stop_lldpd(blind)
+    if kind == "late":
+        wait_until(lambda: blind in known_switches(check), FLOWS_S, f"{blind} in the topology")
+        check.records.follow(ALONE_S)
+        check.agents.pause_leaves(False)
     samples = {}
     while time.monotonic() < begun + FLOWS_S and (
             len(samples) < len(both) or judge.unresolved(check.records, data, samples, start_ms)):
