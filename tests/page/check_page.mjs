@@ -137,6 +137,15 @@ async function whatIf(page) {
     const wrong = await axe(page);
     check('what-if: axe finds nothing serious', wrong.length === 0, wrong.join('; '));
     await shot(page, 'whatif');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.waitForFunction(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+    check('what-if fits a phone', true);
+    const pale = await axe(page);
+    check('what-if in the dark: axe finds nothing serious', pale.length === 0, pale.join('; '));
+    await shot(page, 'whatif-phone-dark');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 1440, height: 900 });
 }
 
 async function copies(page) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The page in Debian's Chromium: over the lab of namespaces, served by the real daemon, where a
-collision is made on purpose (source ports that the kernel's own hash puts on one link); and over
-fabrics on paper (paper.mjs, tiers.mjs) for sizes and texts that no lab has. Pictures go to --shots."""
+collision is made on purpose (source ports that the kernel's own hash puts on one link); over such a lab
+with a training job of 64 ranks (training.py); and over fabrics on paper (paper.mjs, tiers.mjs) for sizes
+and texts that no lab has. Pictures go to --shots."""
 import argparse
 import json
 import os
@@ -17,6 +18,7 @@ HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "fabric")]
 import speed  # noqa: E402
+import training  # noqa: E402
 from lab import truth  # noqa: E402
 from lab.fabric import Fabric, LabError, end_tidily  # noqa: E402
 from lab.layout import COLLECTOR, Layout  # noqa: E402
@@ -103,6 +105,26 @@ def over_the_lab(args, shots):
     return counts[0], counts[1] + len(wrong)
 
 
+def over_a_job(args, shots):
+    with training.fabric(args.seed) as fabric:
+        job = training.Training(fabric, args.build, args.seed)
+        with job.relay() as relay:
+            process = node(args.scripts, "check_job.mjs", json.dumps({"url": relay.url, **job.told()}), shots,
+                           stdin=subprocess.PIPE)
+            # It says so when it has seen the job while it is well.
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                if line == "ready\n":
+                    break
+            job.stop_a_rank()
+            process.stdin.close()
+            counts = pass_on(process)
+        wrong = job.end()
+    for text in wrong:
+        print(f"FAIL: {text}")
+    return counts[0], counts[1] + len(wrong)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build")
@@ -111,7 +133,7 @@ def main():
                         help="where they and node_modules are (standard: here)")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 10000)
     parser.add_argument("--tiers", type=int, choices=(2, 3), default=2, help="of the lab (2)")
-    parser.add_argument("--only", choices=("lab", "paper", "tiers"))
+    parser.add_argument("--only", choices=("lab", "job", "paper", "tiers"))
     args = parser.parse_args()
     end_tidily()
     build = Path(args.build).resolve()
@@ -125,7 +147,8 @@ def main():
     files = build / "page" / "dist"
     runs = {"paper": lambda: pass_on(node(args.scripts, "check_paper.mjs", files, shots)),
             "tiers": lambda: pass_on(node(args.scripts, "check_tiers.mjs", files, shots)),
-            "lab": lambda: over_the_lab(args, shots)}
+            "lab": lambda: over_the_lab(args, shots),
+            "job": lambda: over_a_job(args, shots)}
     for name, run in runs.items():
         if args.only in (None, name):
             counts = [a + b for a, b in zip(counts, run())]

@@ -4,9 +4,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useDark, useStore, useWidth } from '../hooks.ts';
 import { byName, slowdown } from '../model.ts';
 import type { Answer, Communicator, Edge, Path, Rank } from '../records.ts';
+import { format } from '../route.ts';
 import { palette, STEPS } from '../scale.ts';
 import { bytes, clock, count, nanoseconds, plural, rate, ratio } from '../text.ts';
-import { A, Empty, Facts, HostLink, JobLink, PortLink, Section, Table } from '../ui.tsx';
+import { A, Empty, Facts, go, HostLink, JobLink, PortLink, Section, Table } from '../ui.tsx';
 import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
@@ -18,6 +19,19 @@ interface Job {
     ranks: Rank[];
     comms: string[];
     hosts: string[];
+    processes: number;
+}
+
+/** A process has a rank in each of its communicators, or several where it drives several GPUs. */
+function processesOf(ranks: Rank[]): number {
+    return new Set(ranks.filter((r) => !r.closed).map((r) => `${r.host ?? ''}/${r.pid ?? ''}`)).size;
+}
+
+/** The communicators of ranks, those with the most ranks first. */
+function commsOf(ranks: Rank[]): string[] {
+    const sizes = new Map<string, number>();
+    for (const r of ranks) sizes.set(r.comm_id, Math.max(sizes.get(r.comm_id) ?? 0, r.ranks ?? 0));
+    return [...sizes].sort((a, b) => b[1] - a[1] || byName(a[0], b[0])).map(([id]) => id);
 }
 
 function jobsOf(ranks: Rank[]): Job[] {
@@ -27,7 +41,7 @@ function jobsOf(ranks: Rank[]): Job[] {
         by.set(name, [...(by.get(name) ?? []), r]);
     }
     return [...by].map(([name, of]) => ({
-        name, ranks: of, comms: [...new Set(of.map((r) => r.comm_id))],
+        name, ranks: of, comms: commsOf(of), processes: processesOf(of),
         hosts: [...new Set(of.map((r) => r.host).filter((h) => h !== undefined))].sort(byName),
     })).sort((a, b) => byName(a.name, b.name));
 }
@@ -41,11 +55,19 @@ function slowestOf(ranks: Rank[]): Rank | undefined {
     return ranks.filter((r) => slower(r) !== undefined).sort((a, b) => (slower(b) ?? 0) - (slower(a) ?? 0))[0];
 }
 
-function Slowest({ rank }: { rank: Rank | undefined }): JSX.Element {
+/** A rank's number is one of its communicator: the host says who it is. */
+function Who({ rank, host }: { rank: number | undefined; host: string | undefined }): JSX.Element {
+    return <>rank {rank}{host === undefined ? '' : <> on <HostLink name={host} /></>}</>;
+}
+
+/** of: the ranks of the job, which know the hosts. */
+function Slowest({ rank, of }: { rank: Rank | undefined; of: Rank[] }): JSX.Element {
     if (!rank) return <span>{'–'}</span>;
+    const peer = of.find((r) => r.comm_id === rank.comm_id && r.rank === rank.slowest_peer);
     return (
         <>
-            rank {rank.rank} waits for rank {rank.slowest_peer}: {nanoseconds(rank.slowest_step_median_ns)}, its others {nanoseconds(rank.others_step_median_ns)}
+            <Who rank={rank.rank} host={rank.host} /> waits for <Who rank={rank.slowest_peer} host={peer?.host} />{' '}
+            of communicator {rank.comm_id}: {nanoseconds(rank.slowest_step_median_ns)}, its others {nanoseconds(rank.others_step_median_ns)}
             {rank.slowest_switch && rank.slowest_port ? <> over <PortLink sw={rank.slowest_switch} port={rank.slowest_port} /></> : ''}
         </>
     );
@@ -61,10 +83,10 @@ export function JobsView(): JSX.Element {
                 ? <Empty>{asked.refusal || (asked.answer ? 'No rank is known. Ranks come from the NCCL plugin inside the jobs (fabrictrace-agent(8)).' : 'Asking …')}</Empty>
                 : <Table id="jobs" label="Jobs" rows={jobs} rowKey={(j) => j.name} columns={[
                     { key: 'job', title: 'Job', cell: (j) => j.name ? <JobLink job={j.name} /> : <A view="job" names={['-']}>without a name</A>, by: (j) => j.name },
-                    { key: 'ranks', title: 'Ranks', num: true, cell: (j) => count(j.ranks.filter((r) => !r.closed).length), by: (j) => j.ranks.length },
+                    { key: 'processes', title: 'Processes', num: true, cell: (j) => count(j.processes), by: (j) => j.processes },
                     { key: 'comms', title: 'Communicators', num: true, minor: true, cell: (j) => count(j.comms.length), by: (j) => j.comms.length },
                     { key: 'hosts', title: 'Hosts', num: true, cell: (j) => count(j.hosts.length), by: (j) => j.hosts.length },
-                    { key: 'slow', title: 'Slowest pair', cell: (j) => <Slowest rank={slowestOf(j.ranks)} />, by: (j) => slower(slowestOf(j.ranks) ?? { comm_id: '', rank: 0 }) },
+                    { key: 'slow', title: 'Slowest pair', cell: (j) => <Slowest rank={slowestOf(j.ranks)} of={j.ranks} />, by: (j) => slower(slowestOf(j.ranks) ?? { comm_id: '', rank: 0 }) },
                 ]} />}
         </>
     );
@@ -156,7 +178,7 @@ function RanksTable({ ranks }: { ranks: Rank[] }): JSX.Element {
             { key: 'host', title: 'Host', cell: (r) => <HostLink name={r.host} />, by: (r) => r.host },
             { key: 'gpu', title: 'GPU', minor: true, cell: (r) => r.gpu ?? '', by: (r) => r.gpu },
             { key: 'op', title: 'Last', cell: (r) => r.closed ? 'closed' : `${r.op ?? ''} ${clock(r.time_ms)}`, by: (r) => r.time_ms },
-            { key: 'slow', title: 'Waits for', cell: (r) => r.slowest_peer === undefined ? '' : <Slowest rank={r} />, by: (r) => slower(r) },
+            { key: 'slow', title: 'Waits for', cell: (r) => r.slowest_peer === undefined ? '' : <Slowest rank={r} of={ranks} />, by: (r) => slower(r) },
             { key: 'times', title: '×', num: true, cell: (r) => ratio(slower(r)), by: (r) => slower(r) },
         ]} />
     );
@@ -168,9 +190,9 @@ export function JobView(): JSX.Element {
     const real = name === '-' ? '' : name;
     const asked = useAnswer<Answer<Rank>>('ranks');
     const ranks = (asked.answer?.records ?? []).filter((r) => (r.job ?? '') === real);
-    const comms = [...new Set(ranks.map((r) => r.comm_id))];
-    const [first = ''] = comms;
-    const chosen = route.params['comm'] ?? first;
+    const comms = commsOf(ranks);
+    const slowest = slowestOf(ranks);
+    const chosen = route.params['comm'] ?? slowest?.comm_id ?? comms[0] ?? '';
     const matrix = useAnswer<Answer<Communicator>>(chosen ? 'matrix' : '', { comm: chosen });
     const comm = matrix.answer?.records.find((c) => c.comm_id === chosen);
     const paths = useAnswer<Answer<Path>>('paths', { job: real, limit: PATHS });
@@ -178,7 +200,6 @@ export function JobView(): JSX.Element {
     const mine = events.filter((e) => e.kind === 'collision' && !e.cleared && (e.evidence?.victims ?? []).some((v) => v.job === real && real !== ''));
     const cost = Math.max(0, ...mine.map((e) => slowdown(e) ?? 0));
     const rhythm = useRhythm(real);
-    const slowest = slowestOf(ranks);
     const total = flows.reduce((sum, p) => sum + (p.rate_bps ?? 0), 0);
     if (asked.answer && ranks.length === 0 && flows.length === 0)
         return <><h1>Job {name}</h1><Empty>No rank or flow of such a job is known. <A view="jobs">All jobs</A></Empty></>;
@@ -186,10 +207,10 @@ export function JobView(): JSX.Element {
         <>
             <h1>Job {real || 'without a name'}</h1>
             <Facts of={[
-                ['Ranks', `${count(ranks.filter((r) => !r.closed).length)} open of ${count(ranks.length)}, in ${plural(comms.length, 'communicator')}`],
+                ['Processes', `${count(processesOf(ranks))}, in ${plural(comms.length, 'communicator')}: ${plural(ranks.filter((r) => !r.closed).length, 'rank')} in all`],
                 ['Hosts', [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName).slice(0, 12).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)],
                 flows.length > 0 && ['Flows', `${count(flows.length)}, ${rate(total)}`],
-                ['Slowest pair', slowest ? <Slowest rank={slowest} /> : 'none stands out'],
+                ['Slowest pair', slowest ? <Slowest rank={slowest} of={ranks} /> : 'none stands out'],
                 rhythm !== '' && ['Rhythm', rhythm],
                 ['Collisions', mine.length === 0 ? 'none of its flows collides' : `${plural(mine.length, 'link')} where its elephants collide: at most ${ratio(cost)} times as long as on even groups`],
             ]} />
@@ -200,9 +221,9 @@ export function JobView(): JSX.Element {
             {comms.length > 0
                 ? <Section title="Who sends to whom">
                     {comms.length > 1
-                        ? <div class="filters" data-nocopy><span class="choice" role="group" aria-label="Communicator">
-                            {comms.slice(0, 16).map((c) => <A key={c} view="job" names={[name]} params={{ comm: c }} current={c === chosen}>{c}</A>)}
-                        </span></div> : null}
+                        ? <p class="filters" data-nocopy><label for="communicator">Communicator</label> <select id="communicator" value={chosen} onChange={(e) => go(format({ ...route, params: { ...route.params, comm: e.currentTarget.value } }))}>
+                            {comms.map((c) => <option key={c} value={c}>{c}, {plural(ranks.find((r) => r.comm_id === c)?.ranks ?? 0, 'rank')}</option>)}
+                        </select></p> : null}
                     {comm ? <><p class="lead">{comm.name ? `${comm.name}, ` : ''}{comm.comm_id}: {plural(comm.ranks ?? 0, 'rank')}, sums since the daemon started</p><Heat comm={comm} /><Edges comm={comm} /></> : <Empty>{matrix.refusal || 'Asking …'}</Empty>}
                 </Section>
                 : null}
