@@ -204,6 +204,7 @@ static bool on_stop(void *arg)
     /* The last loss record is the last record. */
     ft_watch_free(live->tick);
     live->tick = NULL;
+    ft_services_end(&live->services);
     if (ft_engine_finish(live->engine, ft_mono_now(), ft_wall_now())) {
         ft_loop_exit(live->loop, EX_IOERR);
         return false;
@@ -332,6 +333,7 @@ static int serve_metrics(void *arg, const struct ft_http_request *request, struc
         .jobs = live->services.jobs,
         .plans = live->services.plans,
         .probes = live->services.probes,
+        .states = live->services.states,
         .sender = live->daemon.sender ? &sender : NULL,
     };
 

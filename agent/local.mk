@@ -49,14 +49,17 @@ agent_libftagent_a_SOURCES = \
 	agent/report/status.c agent/report/status.h \
 	agent/report/uplink.c agent/report/uplink.h \
 	agent/services.c agent/services.h \
-	agent/settings.c agent/settings.h
+	agent/settings.c agent/settings.h \
+	agent/states/dumps.c agent/states/dumps.h \
+	agent/states/states.c agent/states/states.h \
+	agent/states/states_record.c agent/states/states_record.h
 
 sbin_PROGRAMS += agent/fabrictrace-agent
 agent_fabrictrace_agent_SOURCES = agent/main.c
 agent_fabrictrace_agent_LDADD = $(AGENT_LIBS)
 
 # What links the agent's parts links this.
-AGENT_LIBS = agent/libftagent.a lib/topics/libfttopics.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
+AGENT_LIBS = agent/libftagent.a lib/topics/libfttopics.a lib/diagnosis/libftdiagnosis.a proto/libftproto.a lib/config/libftconfig.a $(IO_LIBS) \
 	$(PROTOBUFC_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(XXHASH_LIBS) -lm
 
 agent_scripts = tests/golden/agent/replay.py tests/golden/agent/live.py \

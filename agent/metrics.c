@@ -36,6 +36,10 @@ enum metric {
     METRIC_PROBE_PACKETS,
     METRIC_PROBE_ANSWERS,
     METRIC_PROBE_REFUSED,
+    METRIC_RAS_ANSWERS,
+    METRIC_RAS_ELSEWHERE,
+    METRIC_FLIGHT_DUMPS,
+    METRIC_STATES_LEFT_OUT,
     METRIC_QUEUE_BYTES,
     METRIC_QUEUE_LIMIT,
     METRIC_CONNECTED,
@@ -101,6 +105,14 @@ static const struct ft_prom_metric table[] = {
         "Messages that a TTL ended (ICMP): answered is one of the probes, foreign all others."},
     [METRIC_PROBE_REFUSED] = {PREFIX "probe_refused_total", FT_PROM_COUNTER, "connections", NULL, NULL, 1,
         "Connections at probe.socket that were rejected."},
+    [METRIC_RAS_ANSWERS] = {PREFIX "ras_answers_total", FT_PROM_COUNTER, "answers", "outcome", NULL, 4,
+        "What became of asking NCCL RAS: answered, unreachable, refused (no JSON), invalid; present with states.ras or states.flight."},
+    [METRIC_RAS_ELSEWHERE] = {PREFIX "ras_elsewhere_total", FT_PROM_COUNTER, "communicators", NULL, NULL, 1,
+        "Communicators in its answers that the agent of another host reports."},
+    [METRIC_FLIGHT_DUMPS] = {PREFIX "flight_dumps_total", FT_PROM_COUNTER, "dumps", "outcome", NULL, 2,
+        "Dumps of Flight Recorder: read, or invalid (no plain data, too long, too many, or not to be read)."},
+    [METRIC_STATES_LEFT_OUT] = {PREFIX "states_left_out_total", FT_PROM_COUNTER, "entries", NULL, NULL, 1,
+        "Ranks, groups and counts in answers and dumps that made no sense or found no room."},
     [METRIC_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Memory of the records that wait for the daemon."},
     [METRIC_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
@@ -207,11 +219,26 @@ static void write_probes(struct ft_prom *p, const struct ft_probes_stats *s)
     ft_prom_one(p, METRIC_PROBE_REFUSED, s->turned_away);
 }
 
+static void write_states(struct ft_prom *p, const struct ft_states_stats *s)
+{
+    ft_prom_family(p, METRIC_RAS_ANSWERS);
+    ft_prom_u64(p, FT_PROM_LABELS("answered"), s->answered);
+    ft_prom_u64(p, FT_PROM_LABELS("unreachable"), s->unreachable);
+    ft_prom_u64(p, FT_PROM_LABELS("refused"), s->refused);
+    ft_prom_u64(p, FT_PROM_LABELS("invalid"), s->invalid);
+    ft_prom_one(p, METRIC_RAS_ELSEWHERE, s->elsewhere);
+    ft_prom_family(p, METRIC_FLIGHT_DUMPS);
+    ft_prom_u64(p, FT_PROM_LABELS("read"), s->dumps);
+    ft_prom_u64(p, FT_PROM_LABELS("invalid"), s->dumps_invalid);
+    ft_prom_one(p, METRIC_STATES_LEFT_OUT, s->left_out);
+}
+
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *m)
 {
     struct ft_prom page = {w, &ft_agent_metrics_table, NULL};
     struct ft_rdma_status rdma;
     struct ft_flows_stats flows;
+    struct ft_states_stats states;
 
     ft_common_metrics_write(&page, &m->common);
     ft_flows_stats(m->flows, &flows);
@@ -232,6 +259,10 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
         write_plans(&page, ft_plans_stats(m->plans));
     if (m->probes)
         write_probes(&page, ft_probes_stats(m->probes));
+    if (m->states) {
+        states = ft_states_stats(m->states);
+        write_states(&page, &states);
+    }
     if (m->sender) {
         ft_prom_one(&page, METRIC_QUEUE_BYTES, m->sender->queue_bytes);
         ft_prom_one(&page, METRIC_QUEUE_LIMIT, m->settings->queue_bytes);

@@ -12,6 +12,7 @@
 #include "agent/probe/probes.h"
 #include "agent/rdma/rdma.h"
 #include "agent/settings.h"
+#include "agent/states/states.h"
 #include "lib/io/common_metrics.h"
 #include "lib/io/transport.h"
 
@@ -24,6 +25,7 @@ struct ft_agent_metrics {
     const struct ft_jobs *jobs;           /* NULL: off */
     const struct ft_plans *plans;         /* NULL: off */
     const struct ft_probes *probes;       /* NULL: off */
+    const struct ft_states *states;       /* NULL: off */
     const struct ft_sender_stats *sender; /* NULL: records go to no daemon */
 };
 

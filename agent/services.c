@@ -81,6 +81,24 @@ static int start_probes(struct ft_services *services, const struct ft_services_f
     return EX_OK;
 }
 
+static int start_states(struct ft_services *services, const struct ft_services_from *from)
+{
+    const struct ft_agent_settings *s = from->settings;
+    const struct ft_states_config config = {
+        .addresses = s->ras_addresses.items,
+        .address_count = s->ras_addresses.count,
+        .folder = s->flight_folder,
+        .interval_ns = s->states_ns,
+        .host = from->host,
+        .interfaces = ft_engine_interfaces(from->engine),
+    };
+
+    if (!config.address_count && !config.folder)
+        return EX_OK;
+    services->states = ft_states_new(from->loop, from->uplink, &config);
+    return services->states ? EX_OK : EX_OSERR;
+}
+
 int ft_services_start(struct ft_services *s, const struct ft_services_from *from)
 {
     int code = start_jobs(s, from);
@@ -89,11 +107,20 @@ int ft_services_start(struct ft_services *s, const struct ft_services_from *from
         code = start_plans(s, from);
     if (code == EX_OK)
         code = start_probes(s, from);
+    if (code == EX_OK)
+        code = start_states(s, from);
     return code;
+}
+
+void ft_services_end(struct ft_services *s)
+{
+    ft_states_free(s->states);
+    s->states = NULL;
 }
 
 void ft_services_free(struct ft_services *s)
 {
+    ft_services_end(s);
     ft_probes_free(s->probes);
     ft_plans_free(s->plans);
     ft_jobs_free(s->jobs);

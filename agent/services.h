@@ -3,8 +3,8 @@
 #define FT_AGENT_SERVICES_H
 /*
  * What the agent does at Unix sockets for processes of its host: NCCL's plugin, jobs that ask for
- * ports of plans, and requests for probes, which the daemon may make too. Each is off unless it is
- * configured. Thread: the loop's.
+ * ports of plans, and requests for probes, which the daemon may make too; and what second sources
+ * say of its jobs. Each is off unless it is configured. Thread: the loop's.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,12 +14,14 @@
 #include "agent/plans/plans.h"
 #include "agent/probe/probes.h"
 #include "agent/settings.h"
+#include "agent/states/states.h"
 
 /* NULL: off. Begins as zeros. */
 struct ft_services {
     struct ft_jobs *jobs;
     struct ft_plans *plans;
     struct ft_probes *probes;
+    struct ft_states *states;
 };
 
 /* What they are made with; all of it outlives them. */
@@ -36,6 +38,9 @@ struct ft_services_from {
 /* An exit code of sysexits.h, after a message. */
 int ft_services_start(struct ft_services *s, const struct ft_services_from *from);
 void ft_services_free(struct ft_services *s);
+
+/* No record comes from here any more but from plans and probes that are asked for. */
+void ft_services_end(struct ft_services *s);
 
 /* Hands on what the daemon says. */
 void ft_services_notice(const struct ft_services *s, const uint8_t *payload, size_t len);

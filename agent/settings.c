@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/states/states.h"
 #include "lib/base/privilege.h"
 #include "lib/base/tuple.h"
 #include "lib/io/candidates.h"
+#include "lib/io/endpoint.h"
 #include "lib/io/pcap.h"
 #include "lib/io/tls.h"
 
@@ -254,6 +256,26 @@ static const struct ft_option options[] = {
      .help = "Probe flows of this host that the daemon asks for, too (probe.elephants of "
              "fabrictraced(8)): one at a time, by the same packets. It needs CAP_NET_RAW at the "
              "start, and a connection to the daemon, not Kafka."},
+    {.key = "states.ras",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(ras_addresses),
+     .help =
+         "Where NCCL's RAS subsystem of jobs on this host is asked how far their ranks are, each "
+         "as host:port (127.0.0.1:28028, where NCCL_RAS_ADDR says nothing else). Needs NCCL "
+         "2.28.7 or later, whose answers may be JSON. Unset: it is not asked."},
+    {.key = "states.flight",
+     .type = FT_OPTION_STRING,
+     .offset = AT(flight_folder),
+     .help = "Folder where PyTorch's Flight Recorder writes its dumps (the folder part of "
+             "TORCH_NCCL_DEBUG_INFO_TEMP_FILE), pickles of plain data or JSON, up to 4 MiB each. "
+             "The agent's user must be able to read them. Unset: none is read."},
+    {.key = "states.interval",
+     .type = FT_OPTION_DURATION,
+     .offset = AT(states_ns),
+     .standard = "10s",
+     .min = 1,
+     .max = 3600,
+     .help = "Time between two looks at these second sources."},
     {.key = "rdma.enabled",
      .type = FT_OPTION_BOOL,
      .offset = AT(rdma),
@@ -338,6 +360,8 @@ size_t ft_agent_shares(const struct ft_run *run, void *config,
         {.what = "the program", .bytes = BASE_BYTES},
         {.what = "the allocator", .bytes = s->memory_max / 16},
         {.what = "plans", .bytes = strcmp(s->plan_socket, "off") == 0 ? 0 : PLANS_BYTES},
+        {.what = "second sources",
+         .bytes = s->ras_addresses.count || s->flight_folder ? FT_STATES_BYTES_MAX : 0},
         {.what = "capture buffers", .bytes = capture > CAPTURE_BYTES ? capture : CAPTURE_BYTES},
         {"captured flows", "flows_max", &s->flows_max, FLOW, 10, 100, 16777216, false, 0, false,
          false},
@@ -396,6 +420,23 @@ static void check_tls(const struct ft_agent_settings *s, const struct ft_run *ru
     ft_run_complain(run, diag, key, "%s", error);
 }
 
+static void check_states(const struct ft_agent_settings *s, const struct ft_run *run,
+                         struct ft_diag *diag)
+{
+    char host[FT_HOST_BYTES];
+    uint16_t port;
+
+    if (s->ras_addresses.count > FT_STATES_ADDRESSES)
+        ft_run_complain(run, diag, "states.ras", "more than %d", FT_STATES_ADDRESSES);
+    for (size_t i = 0; i < s->ras_addresses.count; i++)
+        if (ft_endpoint_split(s->ras_addresses.items[i], host, &port) || !host[0] || !port)
+            ft_run_complain(run, diag, "states.ras", "'%s' is not host:port",
+                            s->ras_addresses.items[i]);
+    if (s->flight_folder && s->flight_folder[0] != '/')
+        ft_run_complain(run, diag, "states.flight", "'%s' is not an absolute path",
+                        s->flight_folder);
+}
+
 void ft_agent_settings_check(const struct ft_agent_settings *s, const struct ft_run *run,
                              struct ft_diag *diag)
 {
@@ -416,6 +457,7 @@ void ft_agent_settings_check(const struct ft_agent_settings *s, const struct ft_
         ft_run_complain(run, diag, "filter", "%s", error);
     if (strcmp(s->plan_socket, "off") != 0 && !s->plan_folder)
         ft_run_complain(run, diag, "plan.socket", "needs plan.folder");
+    check_states(s, run, diag);
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "user", "%s", error);
 }
@@ -518,6 +560,9 @@ const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
         return "plan";
     if (!same(old->probe_socket, now->probe_socket) || old->probe_daemon != now->probe_daemon)
         return "probe";
+    if (!ft_strings_equal(&old->ras_addresses, &now->ras_addresses) ||
+        !same(old->flight_folder, now->flight_folder) || old->states_ns != now->states_ns)
+        return "states";
     if (old->rdma != now->rdma)
         return "rdma.enabled";
     if (old->rdma_query != now->rdma_query)

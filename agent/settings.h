@@ -51,6 +51,9 @@ struct ft_agent_settings {
     char *plan_folder;
     char *probe_socket; /* "off": none */
     bool probe_daemon;
+    struct ft_strings ras_addresses;
+    char *flight_folder; /* NULL: none */
+    int64_t states_ns;
     bool rdma;
     struct ft_strings rdma_devices;
     bool rdma_query;

@@ -65,6 +65,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
 	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
+	daemon/diagnosis/second.c daemon/diagnosis/second.h \
 	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \
 	daemon/diagnosis/stand.c daemon/diagnosis/stand.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \

@@ -218,6 +218,13 @@ static int rhythm_key(const Fabrictrace__Record *record, char *key)
     return 0;
 }
 
+static int rank_states_key(const Fabrictrace__Record *record, char *key)
+{
+    const Fabrictrace__RankStates *m = record->rank_states;
+
+    return two_part_key(m->comm_id ? m->comm_id : m->group, m->host, key);
+}
+
 static int partial_key(const Fabrictrace__Record *record, char *key)
 {
     if (!record->partial->source)
@@ -281,6 +288,8 @@ static const struct kind kinds[] = {
     {FABRICTRACE__RECORD__KIND_PROBE, SCHEMA("probe"), &fabrictrace__probe__descriptor, probe_key},
     {FABRICTRACE__RECORD__KIND_RHYTHM, SCHEMA("rhythm"), &fabrictrace__rhythm__descriptor,
      rhythm_key},
+    {FABRICTRACE__RECORD__KIND_RANK_STATES, SCHEMA("rank_states"),
+     &fabrictrace__rank_states__descriptor, rank_states_key},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))

@@ -140,6 +140,11 @@ void ft_interfaces_list(char *text, size_t text_bytes)
         if_freenameindex(list);
 }
 
+bool ft_interfaces_is_local(const struct ft_interfaces *x, const struct ft_ip *ip)
+{
+    return ft_table_find(x->addresses, ip) != NULL;
+}
+
 enum ft_flow_direction ft_interfaces_direction(const struct ft_interfaces *x, uint32_t number,
                                                const struct ft_ip *src, const struct ft_ip *dst)
 {

@@ -9,6 +9,7 @@
  * NICs of one host both ends are local, yet each NIC sees only one direction.
  * Owner: the caller. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,9 @@ void ft_interfaces_forget(struct ft_interfaces *interfaces);
 /* Adds the addresses that the kernel lists now; those of interfaces without a number count for the
  * host. -errno of getifaddrs(3), -ENOSPC. */
 int ft_interfaces_scan(struct ft_interfaces *interfaces);
+
+/* Whether an address is one of the host's. */
+bool ft_interfaces_is_local(const struct ft_interfaces *interfaces, const struct ft_ip *ip);
 
 /* Writes the names of the kernel's interfaces, each behind a blank, cut off at the size. */
 void ft_interfaces_list(char *text, size_t text_bytes);

@@ -55,6 +55,17 @@ static void write_records(struct ft_prom *p, const struct ft_pipeline *pipeline)
     ft_prom_one_double(p, FT_METRIC_FIRST_PATH_MAX, (double)s->first_path_max_ms / 1000);
 }
 
+static void write_second(struct ft_prom *p, const struct ft_second *second)
+{
+    const struct ft_second_stats s = ft_second_stats(second);
+
+    ft_prom_family(p, FT_METRIC_SECOND_OPINIONS);
+    ft_prom_u64(p, FT_PROM_LABELS("agrees"), s.agrees);
+    ft_prom_u64(p, FT_PROM_LABELS("contradicts"), s.disagrees);
+    ft_prom_one(p, FT_METRIC_SECOND_ENTRIES, s.entries);
+    ft_prom_one(p, FT_METRIC_SECOND_REFUSED, s.refused);
+}
+
 static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d,
                             const struct ft_rhythms *rhythms)
 {
@@ -191,6 +202,8 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     write_plans(p, stages->follower);
     if (stages->diagnoser)
         write_diagnoses(p, stages->diagnoser, stages->rhythms);
+    if (stages->second)
+        write_second(p, stages->second);
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
     ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
     ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));

@@ -43,7 +43,8 @@ struct standing {
     struct standing_key key;
     uint32_t hits, misses;
     bool seen, raised;
-    uint8_t *packed; /* the message as it was found last */
+    uint32_t opinions; /* of second sources: which, and what they say */
+    uint8_t *packed;   /* the message as it was found last */
     size_t packed_bytes;
 };
 
@@ -52,8 +53,9 @@ struct ft_diagnoser {
     struct ft_recent *recent;
     struct ft_table *standing;
     struct ft_diagnosis_report *report;
-    uint32_t cursor;   /* the next job */
-    struct look *look; /* in progress; NULL */
+    struct ft_second_opinions opinions; /* of that report */
+    uint32_t cursor;                    /* the next job */
+    struct look *look;                  /* in progress; NULL */
     struct ft_diagnoser_stats stats;
 };
 
@@ -233,6 +235,15 @@ static void keep(struct standing *s, const Fabrictrace__Diagnosis *m)
     s->packed_bytes = len;
 }
 
+static uint32_t opinions_of(const Fabrictrace__Diagnosis *m)
+{
+    uint32_t all = 0;
+
+    for (size_t i = 0; i < m->n_second_opinions; i++)
+        all |= 1u << (2 * m->second_opinions[i]->source + m->second_opinions[i]->agrees);
+    return all;
+}
+
 static void hit(struct look *l, const Fabrictrace__Diagnosis *m)
 {
     struct standing_key key;
@@ -257,8 +268,9 @@ static void hit(struct look *l, const Fabrictrace__Diagnosis *m)
     s->misses = 0;
     s->hits++;
     keep(s, m);
-    if (s->raised || s->hits < HITS)
+    if (s->hits < HITS || (s->raised && s->opinions == opinions_of(m)))
         return;
+    s->opinions = opinions_of(m);
     s->raised = true;
     publish(s, &l->around, l->now_ms, false);
 }
@@ -352,6 +364,9 @@ static void report(struct look *l, struct ft_diagnosis *found)
     ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
     ft_blamed_decide(&l->blamed, r, &room);
     ft_cut_report(&cut, r, &room);
+    ft_second_report(l->around.second,
+                     &(struct ft_second_case){l->d->recent, l->job, rank, l->g.numbered, l->task},
+                     r, &l->d->opinions);
     ft_report_retell(r);
     hit(l, m);
 }

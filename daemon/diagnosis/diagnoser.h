@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "daemon/diagnosis/recent.h"
+#include "daemon/diagnosis/second.h"
 #include "daemon/diagnosis/witness.h"
 #include "daemon/publish/emit.h"
 #include "daemon/publish/events.h"
@@ -33,6 +34,7 @@ struct ft_diagnoser_surroundings {
     struct ft_events *events;
     const struct ft_emitter *emitter;
     struct ft_witnesses witnesses;
+    struct ft_second *second; /* NULL: none */
 };
 
 struct ft_diagnoser_stats {

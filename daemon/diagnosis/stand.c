@@ -67,13 +67,28 @@ static const struct ft_recent_transfer *other_side(const struct ft_recent_rank *
     return NULL;
 }
 
+/* Whether both are in the same send and receive: as many between the two came before it, each of
+ * which was counted. */
+static bool is_same_pair(const struct ft_recent_rank *sender, const struct ft_recent_rank *receiver)
+{
+    const struct ft_recent_progress *from = &sender->progress, *to = &receiver->progress;
+
+    return !sender->folded_ms && !receiver->folded_ms && to->heard_ms && to->in_flight &&
+           to->row.peer == sender->rank && from->row.peer == receiver->rank &&
+           from->row.sequence == to->row.sequence;
+}
+
 bool ft_stand_arrived(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
                       const struct ft_recent_rank *receiver)
 {
     const struct ft_recent_transfer *got;
 
-    if (!sender->progress.row.number || sender->progress.row.peer != FT_RECENT_NO_PEER)
+    if (!sender->progress.row.number)
         return false;
+    if (sender->progress.row.peer != FT_RECENT_NO_PEER) {
+        got = is_same_pair(sender, receiver) ? other_side(sender, sent, receiver) : NULL;
+        return got && got->steps_done > sent->steps_done;
+    }
     if (receiver->progress.heard_ms && receiver->progress.finished >= sender->progress.row.number)
         return true;
     got = other_side(sender, sent, receiver);

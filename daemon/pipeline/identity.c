@@ -508,6 +508,8 @@ static bool agent_may(const struct question *q, const Fabrictrace__Record *recor
         return own_host(q, record->collective->host);
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         return own_host(q, record->progress->host);
+    case FABRICTRACE__RECORD__KIND_RANK_STATES:
+        return own_host(q, record->rank_states->host);
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
         return own_plan_port(q, record->plan_port);
     case FABRICTRACE__RECORD__KIND_PROBE:

@@ -247,6 +247,9 @@ enum ft_intake_numbers ft_intake_numbers(const Fabrictrace__Record *record, int6
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         time_ms = record->progress->time_ms;
         break;
+    case FABRICTRACE__RECORD__KIND_RANK_STATES:
+        time_ms = record->rank_states->time_ms;
+        break;
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
         time_ms = record->plan_port->time_ms;
         break;
@@ -285,6 +288,8 @@ static int64_t stated_ms(const Fabrictrace__Record *record)
         return (int64_t)record->collective->time_ms;
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         return (int64_t)record->progress->time_ms;
+    case FABRICTRACE__RECORD__KIND_RANK_STATES:
+        return (int64_t)record->rank_states->time_ms;
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
         return (int64_t)record->plan_port->time_ms;
     case FABRICTRACE__RECORD__KIND_PROBE:

@@ -99,6 +99,7 @@ static struct ft_diagnoser_surroundings surroundings(const struct ft_pipeline *p
         .window = window,
         .events = p->stages.events,
         .emitter = &p->emitter,
+        .second = p->stages.second,
         .witnesses = {.ranks = p->stages.ranks,
                       .pairs = p->stages.pairs,
                       .join = p->stages.join,

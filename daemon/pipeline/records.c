@@ -282,6 +282,22 @@ static enum ft_record_fate forward_progress(struct ft_pipeline *p,
     return FT_RECORD_FORWARDED;
 }
 
+static enum ft_record_fate forward_states(struct ft_pipeline *p, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__RankStates *states = record->rank_states;
+    int rc = 0;
+
+    if (!states->host || !states->has_time_ms || (!states->comm_id && !states->group) ||
+        !ft_message_within(&states->base, PROGRESS_TEXT_MAX, PROGRESS_LIST_MAX))
+        return FT_RECORD_INVALID;
+    if (p->stages.second)
+        rc = ft_second_take(p->stages.second, states, p->now_ms);
+    if (rc == -EINVAL)
+        return FT_RECORD_INVALID;
+    p->emitter.record(p->emitter.arg, record);
+    return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+}
+
 static enum ft_record_fate forward_plan_port(struct ft_pipeline *p,
                                              const Fabrictrace__Record *record)
 {
@@ -386,6 +402,8 @@ static enum ft_record_fate take_other(struct ft_pipeline *p, const Fabrictrace__
     case FABRICTRACE__RECORD__KIND_PROGRESS:
         ft_ranks_progress(p->stages.ranks, record->progress);
         return forward_progress(p, record);
+    case FABRICTRACE__RECORD__KIND_RANK_STATES:
+        return forward_states(p, record);
     case FABRICTRACE__RECORD__KIND_PLAN_PORT:
         return forward_plan_port(p, record);
     case FABRICTRACE__RECORD__KIND_PROBE:

@@ -100,15 +100,17 @@ static bool open_optional(struct ft_stages *s, const struct ft_pipeline_config *
         s->wiring = ft_wiring_new(&config->crossings, topology);
     if (config->hash_sets_max)
         s->hashes = ft_hashes_new(config->hash_sets_max, config->join.seed);
-    if (config->diagnosis_rows_max)
+    if (config->diagnosis_rows_max) {
         s->diagnoser = new_diagnoser(config);
+        s->second = ft_second_new(config->join.seed);
+    }
     if (config->counters_max) {
         s->counters = ft_counters_new(config->counters_max, config->join.window_ms, topology);
         s->exporters = ft_exporters_new(EXPORTERS_MAX);
     }
     return (s->pairing || !config->ends_max) && (s->discovery || !config->discovery.switches_max) &&
            (s->wiring || !config->crossings.flows_max) && (s->hashes || !config->hash_sets_max) &&
-           (s->diagnoser || !config->diagnosis_rows_max) &&
+           ((s->diagnoser && s->second) || !config->diagnosis_rows_max) &&
            ((s->counters && s->exporters) || !config->counters_max);
 }
 
@@ -165,6 +167,7 @@ void ft_stages_close(struct ft_stages *s)
 {
     /* A look in progress reads the others. */
     ft_diagnoser_free(s->diagnoser);
+    ft_second_free(s->second);
     ft_window_free(s->window);
     ft_congestion_free(s->congestion);
     ft_pairing_free(s->pairing);

@@ -59,6 +59,12 @@ static const struct topic topics[] = {
      "by the number of transfers in flight",
      "a series. Ranks of one host and communicator share the key, so that compaction would keep "
      "one of them."},
+    {FABRICTRACE__RECORD__KIND_RANK_STATES, 3, "delete", 1 * DAY_MS, "communicator/host",
+     "when an agent asked NCCL RAS, or read a dump of Flight Recorder, every states.interval (10 "
+     "s) "
+     "where it is configured",
+     "some 300 bytes of JSON, and 200 for each rank that differs from the others",
+     "a series, small: ranks that are like most are not listed."},
     {FABRICTRACE__RECORD__KIND_PLAN, 1, "compact,delete", 90 * DAY_MS, "job",
      "when a plan is applied, confirmed or withdrawn, and when its counts change",
      "some 300 bytes of JSON", "few records; the last one of a job is how its plan stands."},

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "lib/base/grow.h"
+#include "lib/base/task.h"
 #include "lib/diagnosis/tree.h"
 
-#define NAME_BYTES 64
+#define NAME_BYTES FT_FLIGHT_NAME_BYTES
 #define PICKLE     0x80 /* its first byte, from protocol 2 on */
+#define ENTRY_WORK 20
 
 struct row {
     char comm[NAME_BYTES], function[NAME_BYTES];
@@ -24,6 +26,8 @@ struct ft_flight {
     struct row *rows;
     size_t count, size;
     uint64_t left_out;
+    uint32_t nodes_max;
+    struct ft_task *task;
 };
 
 struct ft_flight *ft_flight_new(void)
@@ -37,6 +41,12 @@ void ft_flight_free(struct ft_flight *f)
         return;
     free(f->rows);
     free(f);
+}
+
+void ft_flight_pace(struct ft_flight *f, uint32_t nodes_max, struct ft_task *task)
+{
+    f->nodes_max = nodes_max;
+    f->task = task;
 }
 
 bool ft_flight_is(const char *bytes, size_t len)
@@ -230,6 +240,7 @@ static int take_all(struct ft_flight *f, const struct ft_tree *t, uint32_t rank,
     for (uint32_t e = ft_tree_first(t, entries); e != FT_TREE_NONE; e = t->nodes[e].next) {
         struct row *rows = ft_grow(f->rows, f->count, &f->size, sizeof(*rows));
 
+        ft_task_spend(f->task, ENTRY_WORK);
         if (!rows)
             return -ENOMEM;
         f->rows = rows;
@@ -245,7 +256,7 @@ static int take_all(struct ft_flight *f, const struct ft_tree *t, uint32_t rank,
 int ft_flight_add(struct ft_flight *f, uint32_t rank, char *bytes, size_t len,
                   char error[FT_FLIGHT_ERROR_BYTES])
 {
-    struct ft_tree t;
+    struct ft_tree t = {.nodes_max = f->nodes_max, .task = f->task};
     bool pickle = len > 0 && (unsigned char)bytes[0] == PICKLE;
     int rc = pickle ? ft_tree_of_pickle(&t, (const uint8_t *)bytes, len)
                     : ft_tree_of_json(&t, bytes, len);
@@ -325,4 +336,46 @@ int ft_flight_finish(struct ft_flight *f, struct ft_operations *ops, uint64_t *l
     }
     *left_out = f->left_out;
     return 0;
+}
+
+static void add_to_group(struct ft_flight_group *g, const struct row *row)
+{
+    bool over = row->end_ns != FT_OPERATIONS_NEVER;
+
+    if (over && (!g->any_completed || row->sequence > g->completed)) {
+        g->any_completed = true;
+        g->completed = row->sequence;
+    }
+    if (g->any && row->sequence <= g->queued)
+        return;
+    g->any = true;
+    g->queued = row->sequence;
+    snprintf(g->function, sizeof(g->function), "%s", row->function);
+}
+
+size_t ft_flight_groups(const struct ft_flight *f, struct ft_flight_group *out, size_t max,
+                        uint64_t *left_out)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < f->count; i++) {
+        const struct row *row = &f->rows[i];
+        size_t g = 0;
+
+        ft_task_spend(f->task, 1 + count / 8);
+        if (row->peer != FT_OPERATIONS_NONE)
+            continue;
+        while (g < count && strcmp(out[g].name, row->comm) != 0)
+            g++;
+        if (g == max) {
+            (*left_out)++;
+            continue;
+        }
+        if (g == count) {
+            out[count] = (struct ft_flight_group){.any = false};
+            snprintf(out[count++].name, sizeof(out->name), "%s", row->comm);
+        }
+        add_to_group(&out[g], row);
+    }
+    return count;
 }

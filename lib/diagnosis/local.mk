@@ -16,6 +16,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \
 	lib/diagnosis/pickle.c \
 	lib/diagnosis/polish.c lib/diagnosis/polish.h \
+	lib/diagnosis/ras.c lib/diagnosis/ras.h \
 	lib/diagnosis/report.c lib/diagnosis/report.h \
 	lib/diagnosis/rhythm.c lib/diagnosis/rhythm.h \
 	lib/diagnosis/roles.c lib/diagnosis/roles.h \

@@ -300,7 +300,7 @@ int ft_tree_of_pickle(struct ft_tree *t, const uint8_t *bytes, size_t len)
     bool stopped = false;
     int rc = 0;
 
-    *t = (struct ft_tree){0};
+    *t = (struct ft_tree){.nodes_max = t->nodes_max, .task = t->task};
     ft_reader_init(&p.r, bytes, len);
     while (rc == 0 && !stopped) {
         enum opcode op = (enum opcode)read_le(&p, 1);

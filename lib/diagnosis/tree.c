@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "lib/base/grow.h"
+#include "lib/base/task.h"
 
 #define DEPTH_MAX    48
 #define NUMBER_BYTES 64
@@ -18,8 +19,9 @@ int ft_tree_add(struct ft_tree *t, const struct ft_tree_node *node, uint32_t *at
 {
     struct ft_tree_node *nodes;
 
-    if (t->count == FT_TREE_NODES_MAX)
+    if (t->count == (t->nodes_max ? t->nodes_max : FT_TREE_NODES_MAX))
         return -E2BIG;
+    ft_task_spend(t->task, 1);
     nodes = ft_grow(t->nodes, t->count, &t->size, sizeof(*nodes));
     if (!nodes)
         return -ENOMEM;
@@ -264,7 +266,7 @@ int ft_tree_of_json(struct ft_tree *t, char *text, size_t len)
     struct json j = {.t = t, .at = text, .end = text + len};
     int rc;
 
-    *t = (struct ft_tree){0};
+    *t = (struct ft_tree){.nodes_max = t->nodes_max, .task = t->task};
     rc = value(&j, 0, &t->root);
     skip_space(&j);
     if (rc == 0 && j.at != j.end)

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ft_task;
+
 #define FT_TREE_NODES_MAX (4U << 20)
 #define FT_TREE_NONE      UINT32_MAX
 
@@ -41,10 +43,13 @@ struct ft_tree_node {
     enum ft_tree_kind kind;
 };
 
+/* Set before it is read into: the last two, or all zero. */
 struct ft_tree {
     struct ft_tree_node *nodes;
     uint32_t count, root;
     size_t size;
+    uint32_t nodes_max;   /* 0: NODES_MAX */
+    struct ft_task *task; /* that each node counts as work for; NULL: none */
 };
 
 /* -EINVAL: it is no JSON, or a pickle with more than plain data; -E2BIG; -ENOMEM. */

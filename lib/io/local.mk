@@ -15,6 +15,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/daemon_link.c lib/io/daemon_link.h \
 	lib/io/status_page.c lib/io/status_page.h \
 	lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \
+	lib/io/dialog.c lib/io/dialog.h \
 	lib/io/frame.c lib/io/frame.h \
 	lib/io/stream.c lib/io/stream.h \
 	lib/io/tls.c lib/io/tls.h \

@@ -20,6 +20,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_packet \
 	tests/fuzz/fuzz_plan \
 	tests/fuzz/fuzz_probe \
+	tests/fuzz/fuzz_ras \
 	tests/fuzz/fuzz_rdma \
 	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
@@ -59,6 +60,10 @@ tests_fuzz_fuzz_csv_LDADD = lib/diagnosis/libftdiagnosis.a lib/base/libftbase.a 
 tests_fuzz_fuzz_flight_SOURCES = tests/fuzz/fuzz_flight.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_flight_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_flight_LDADD = $(tests_fuzz_fuzz_csv_LDADD)
+
+tests_fuzz_fuzz_ras_SOURCES = tests/fuzz/fuzz_ras.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_ras_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_ras_LDADD = agent/libftagent.a lib/diagnosis/libftdiagnosis.a $(fuzz_proto_libs) $(XXHASH_LIBS) -lm
 
 tests_fuzz_fuzz_chakra_SOURCES = tests/fuzz/fuzz_chakra.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_chakra_LDFLAGS = $(fuzz_ldflags)

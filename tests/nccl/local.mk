@@ -23,8 +23,8 @@ tests_bench_bench_nccl_SOURCES = tests/bench/bench_nccl.c $(nccl_driver)
 tests_bench_bench_nccl_LDADD = $(NCCL_TEST_LIBS)
 
 dist_check_SCRIPTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py \
-	tests/nccl/diagnosed.py
-TESTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py tests/nccl/diagnosed.py
+	tests/nccl/diagnosed.py tests/nccl/second.py
+TESTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py tests/nccl/diagnosed.py tests/nccl/second.py
 
 # A second plugin, to be loaded behind ours.
 counting_plugin = tests/nccl/counting.so

@@ -15,10 +15,11 @@
 #include "tests/nccl/driver.h"
 
 /*
- * together PLUGIN RANK RANKS FILE COMM PAUSE_MS [other N]: one rank of a job whose ranks wait for
- * each other. AllReduce after AllReduce over a ring; none ends before all have entered it, which
- * they say in FILE, shared and full of zeros at the start; then so long a pause. With other, the
- * N-th operation is an AllGather, so that it never ends. SIGTERM ends it in order.
+ * together PLUGIN RANK RANKS FILE COMM PAUSE_MS [other|never N]: one rank of a job whose ranks wait
+ * for each other. AllReduce after AllReduce over a ring; none ends before all have entered it,
+ * which they say in FILE, shared and full of zeros at the start; then so long a pause. With other,
+ * the N-th operation is an AllGather, so that it never ends; with never, it is not begun. SIGTERM
+ * ends it in order.
  */
 
 #define RANKS_MAX 64
@@ -135,9 +136,10 @@ int main(int argc, char **argv)
     void *context = NULL;
     int rank, ranks, fd, mask = 0;
     struct driver d;
+    bool never;
 
     if (argc < 7 || (argc != 7 && argc != 9)) {
-        fprintf(stderr, "usage: together PLUGIN RANK RANKS FILE COMM PAUSE_MS [other N]\n");
+        fprintf(stderr, "usage: together PLUGIN RANK RANKS FILE COMM PAUSE_MS [other|never N]\n");
         return 2;
     }
     rank = atoi(argv[2]);
@@ -146,6 +148,7 @@ int main(int argc, char **argv)
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (rank < 0 || ranks < 1 || ranks > RANKS_MAX || rank >= ranks || shared == MAP_FAILED)
         return 2;
+    never = argc == 9 && strcmp(argv[7], "never") == 0;
     odd = argc == 9 ? strtoull(argv[8], NULL, 10) : 0;
     sigaction(SIGTERM, &on, NULL);
     driver_load(&d, argv[1]);
@@ -153,7 +156,10 @@ int main(int argc, char **argv)
     if (p->init(&context, strtoull(argv[5], NULL, 16), &mask, "world", 2, ranks, rank, NULL))
         return 1;
     for (; !over; number++) {
-        operation(context, rank, ranks, number, number == odd);
+        while (never && number == odd && !over)
+            rest(50);
+        if (!over)
+            operation(context, rank, ranks, number, number == odd);
         if (!over)
             rest(atol(argv[6]));
     }

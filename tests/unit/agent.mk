@@ -2,7 +2,7 @@
 agent_tests = tests/unit/check_aggregates tests/unit/check_capture tests/unit/check_flows tests/unit/check_interfaces tests/unit/check_missing \
 	tests/unit/check_owners tests/unit/check_owners_others tests/unit/check_rdma_devices tests/unit/check_rdma_monitor tests/unit/check_rdma_nldev tests/unit/check_rdma_qpc \
 	tests/unit/check_rdma_sysfs tests/unit/check_rdma_table \
-	tests/unit/check_report tests/unit/check_settings tests/unit/check_sniffer \
+	tests/unit/check_report tests/unit/check_settings tests/unit/check_sniffer tests/unit/check_states \
 	tests/unit/check_uplink
 check_PROGRAMS += $(agent_tests)
 TESTS += $(agent_tests)
@@ -26,6 +26,10 @@ tests_unit_check_interfaces_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_missing_SOURCES = tests/unit/check_missing.c tests/unit/unit.h
 tests_unit_check_missing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_missing_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_states_SOURCES = tests/unit/check_states.c tests/unit/ras_answer.h tests/unit/unit.h
+tests_unit_check_states_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_states_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_sniffer_SOURCES = tests/unit/check_sniffer.c tests/unit/unit.h
 tests_unit_check_sniffer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -213,6 +213,74 @@ START_TEST(what_has_arrived_says_nothing)
 }
 END_TEST
 
+/* Rank 0 sends to rank 1, which has so many steps of it. */
+static bool arrived(uint32_t done, uint64_t ended_before)
+{
+    const struct ft_recent_config config = {.ranks_max = 16, .rows_max = 1024};
+    const struct ft_recent_rank *sender, *receiver;
+
+    ft_recent_free(recent);
+    recent = ft_recent_new(&config);
+    for (uint32_t r = 0; r < 2; r++) {
+        Fabrictrace__Progress p = FABRICTRACE__PROGRESS__INIT;
+        Fabrictrace__Transfer t, *list[] = {&t};
+
+        for (uint64_t i = 0; r == 1 && i < ended_before; i++) {
+            Fabrictrace__Collective c = FABRICTRACE__COLLECTIVE__INIT;
+            Fabrictrace__PeerTraffic traffic = FABRICTRACE__PEER_TRAFFIC__INIT;
+            Fabrictrace__PeerTraffic *peers[] = {&traffic};
+
+            c.comm_id = text(COMM);
+            c.job = text("88");
+            c.host = text("gpu1");
+            c.op = text("Recv");
+            c.has_pid = c.has_rank = c.has_peer = c.has_time_ms = c.has_start_ms = true;
+            c.has_number = c.has_operations = true;
+            c.pid = 101;
+            c.rank = 1;
+            c.number = i + 1;
+            c.operations = 1;
+            c.time_ms = NOW - 20000;
+            c.start_ms = NOW - 20001;
+            c.has_duration_us = true;
+            c.duration_us = 1000;
+            c.peers = peers;
+            c.n_peers = 1;
+            ck_assert_int_eq(ft_recent_collective(recent, &c, NOW), 0);
+        }
+        p.job = text("88");
+        p.comm_id = text(COMM);
+        p.host = text(r ? "gpu1" : "gpu0");
+        p.op = text(r ? "Recv" : "Send");
+        p.has_pid = p.has_rank = p.has_time_ms = p.has_state = p.has_number = p.has_start_ms = true;
+        p.has_peer = p.has_standing = p.standing = true;
+        p.pid = 100 + r;
+        p.rank = r;
+        p.peer = !r;
+        p.time_ms = NOW;
+        p.state = FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT;
+        p.number = NUMBER;
+        p.start_ms = NOW - 13000;
+        fill(&t, r == 0, !r, r ? RECV_WAIT : SEND_WAIT, r ? done : 0);
+        p.transfers = list;
+        p.n_transfers = 1;
+        ck_assert_int_eq(ft_recent_progress(recent, &p, NOW), 0);
+    }
+    sender = ft_recent_find(recent, COMM, 0);
+    receiver = ft_recent_find(recent, COMM, 1);
+    return ft_stand_arrived(sender, &sender->progress.transfers[0], receiver);
+}
+
+/* Of a send, too: the links of its data are not what it stands for. */
+START_TEST(a_send_that_has_arrived_is_known)
+{
+    ck_assert(arrived(1, 0));
+    ck_assert(!arrived(0, 0));
+    /* Another one between the two says nothing. */
+    ck_assert(!arrived(1, 1));
+}
+END_TEST
+
 /* A peer that is stopped takes nothing, by whatever link. */
 START_TEST(a_stopped_peer_is_not_the_link)
 {
@@ -247,5 +315,6 @@ END_TEST
 
 FT_UNIT_MAIN("cut", the_one_link_in_common_is_named, a_report_has_the_link,
              of_two_links_in_common_none_is_named, one_that_stands_elsewhere_acquits_the_link,
-             what_has_arrived_says_nothing, a_stopped_peer_is_not_the_link,
-             a_single_transfer_names_no_link, paths_that_are_not_certain_are_not_used)
+             what_has_arrived_says_nothing, a_send_that_has_arrived_is_known,
+             a_stopped_peer_is_not_the_link, a_single_transfer_names_no_link,
+             paths_that_are_not_certain_are_not_used)

@@ -264,6 +264,8 @@ START_TEST(keys_of_every_kind)
         {"hash", "\"switch\":\"leaf1\",\"group\":\"up\"", "leaf1/up"},
         {"spread", "\"switch\":\"leaf1\",\"group\":\"up\"", "leaf1/up"},
         {"rhythm", "\"job\":\"train\"", "train"},
+        {"rank_states", "\"comm_id\":\"0xab\",\"host\":\"gpu01\"", "0xab/gpu01"},
+        {"rank_states", "\"group\":\"default_pg\",\"host\":\"gpu01\"", "default_pg/gpu01"},
         {"partial", "\"source\":\"daemon2\"", "daemon2"},
         {"probe", FLOW, "10.0.1.1,10.0.3.1,49441,4791,17"},
     };

@@ -368,6 +368,12 @@ tests_unit_check_stall_SOURCES = tests/unit/check_stall.c tests/unit/unit.h
 tests_unit_check_stall_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_stall_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
 
+check_PROGRAMS += tests/unit/check_second
+TESTS += tests/unit/check_second
+tests_unit_check_second_SOURCES = tests/unit/check_second.c tests/unit/unit.h
+tests_unit_check_second_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_second_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_cut
 TESTS += tests/unit/check_cut
 tests_unit_check_cut_SOURCES = tests/unit/check_cut.c tests/unit/unit.h
