@@ -14,7 +14,10 @@ loss record does not add up, a path is wrong, or windows claim to have seen all 
 GOFLOW2 name others; `make tests/bench/goflow2` fetches that one), with a file as their output and
 without any path.
 
-usage: e2e.py [--runs FLOWSxRATE,..] [--seconds S] [--pollers N] [--peers] [--bin FOLDER]
+CPU counts from when a program has settled after its start, for all of them. --turns N: each row so
+often, all programs in turns, and the median of each at the end, with the load of the machine.
+
+usage: e2e.py [--runs FLOWSxRATE,..] [--seconds S] [--pollers N] [--turns N] [--peers] [--bin FOLDER]
 Runs in the build folder; --bin names another one, whose programs are measured."""
 import argparse
 import json
@@ -23,6 +26,7 @@ import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -37,6 +41,9 @@ LEAVES, SPINES, HOSTS = 512, 32, 16
 MASK = (1 << 64) - 1
 FLOOD = Path("tests/bench/fabric_flood").resolve()
 WAIT_S = 300
+REFRESH_S = 10
+# Of sfacctd: what an entry of its cache takes at the start, and about what a sample takes on its way there.
+CACHE_ENTRY_BYTES, QUEUED_BYTES = 4048, 256
 
 
 def plan_of(flow):
@@ -85,12 +92,27 @@ class Program:
         self.peak_kib = 0
 
     def cpu(self):
-        """Seconds of user and system time by now."""
-        try:
-            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return 0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds of user and system time by now, of all its processes and those that ended in it."""
+        used = 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text().rsplit(")", 1)[1].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if int(fields[2]) == self.process.pid:
+                used += sum(map(int, fields[11:15]))
+        return used / os.sysconf("SC_CLK_TCK")
+
+    def settled(self, quiet_s=3):
+        """Waits until it does nearly nothing, and returns its CPU seconds by then."""
+        since, used = time.monotonic(), self.cpu()
+        while time.monotonic() - since < quiet_s:
+            time.sleep(0.2)
+            if self.process.poll() is not None:
+                raise SystemExit(f"e2e.py: {self.name} ended: {self.said()}")
+            if (now := self.cpu()) > used + 0.02 * quiet_s:
+                since, used = time.monotonic(), now
+        return self.cpu()
 
     def said(self):
         return Path(self.log.name).read_text(encoding="utf-8").strip()
@@ -231,7 +253,7 @@ def run(folder, topology, flows, rate):
     pollers = []
     try:
         until("the daemon", lambda: figures(http), daemon)
-        idle = daemon.cpu()
+        idle = daemon.settled()
         for n, port in enumerate(udp):
             (folder / f"poller{n}.yaml").write_text(
                 f'listen: "127.0.0.1:{port}"\nhttp: "off"\nsource_id: poller{n}\nlog.level: error\n'
@@ -239,10 +261,11 @@ def run(folder, topology, flows, rate):
             pollers.append(Program(folder, bin_ / "switchpoll/fabrictrace-switchpoll", "-c",
                                    folder / f"poller{n}.yaml"))
             until("a poller", lambda p=port: bound(p), pollers[-1])
+        poller_idle = sum(p.settled() for p in pollers)
         samples, seconds = flood(udp, flows, rate)
         page = wait_quiet(http, pollers, udp)
         wire = sent_bytes(ingest)
-        poller_cpu = sum(p.stop() for p in pollers)
+        poller_cpu = sum(p.stop() for p in pollers) - poller_idle
         time.sleep(1)
         daemon_cpu = daemon.stop() - idle
     except BaseException:
@@ -267,6 +290,7 @@ def run(folder, topology, flows, rate):
         raise SystemExit(f"e2e.py: {wrong} paths are wrong; stages that do not add up: {odd or 'none'}")
     if "switchpoll samples thinned" in drops and seen == 1:
         raise SystemExit("e2e.py: samples were thinned out, and each window claims that it saw all")
+    return (poller_cpu + daemon_cpu) / samples * 1e6
 
 
 def found(variable, name):
@@ -274,53 +298,52 @@ def found(variable, name):
             or shutil.which(f"tests/bench/{name}"))
 
 
-def sfacctd(folder, port):
+def sfacctd(folder, port, flows, rate):
+    """Room for twice the keys of a refresh, a quarter of the memory at most; a buffer is full within a
+    tenth of a second."""
+    room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4 // CACHE_ENTRY_BYTES
+    entries = max(min(2 * 3 * flows, 2 * REFRESH_S * rate, room), 1000) | 1
+    buffer = min(max(rate * QUEUED_BYTES // 10, 8192), 65536)
     (folder / "sfacctd.conf").write_text(
         f"daemonize: false\nsfacctd_ip: 127.0.0.1\nsfacctd_port: {port}\nsfacctd_pipe_size: 4194304\n"
-        "plugins: print\nprint_refresh_time: 10\nprint_output: json\n"
-        f"print_output_file: {folder}/sfacctd.json\nprint_cache_entries: 1048573\n"
+        f"plugins: print\nprint_refresh_time: {REFRESH_S}\nprint_output: json\nprint_output_file_append: true\n"
+        f"print_output_file: {folder}/sfacctd.json\nprint_cache_entries: {entries}\n"
         "aggregate: peer_src_ip,src_host,dst_host,src_port,dst_port,proto,in_iface,out_iface\n"
-        "plugin_pipe_size: 67108864\nplugin_buffer_size: 65536\n")
+        f"plugin_pipe_size: 67108864\nplugin_buffer_size: {buffer}\n")
     return [found("SFACCTD", "sfacctd"), "-f", folder / "sfacctd.conf"]
 
 
-def goflow2(folder, port):
+def goflow2(folder, port, _flows, _rate):
     return [found("GOFLOW2", "goflow2"), "-listen", f"sflow://127.0.0.1:{port}", "-addr", "", "-format", "json",
             "-transport", "file", "-transport.file", folder / "goflow2.json"]
 
 
-def group_cpu(pgid):
-    """CPU seconds of all processes of a group, with those that ended in it."""
-    used = 0
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[2]) == pgid:
-            used += sum(map(int, fields[11:15]))
-    return used / os.sysconf("SC_CLK_TCK")
-
-
-def line_count(file):
-    with open(file, "rb") as f:
-        return sum(chunk.count(b"\n") for chunk in iter(lambda: f.read(1 << 20), b""))
+def written(folder, name):
+    """Records that it wrote and the sum of their packets, by the text: goflow2's writers may put two of
+    them into one line."""
+    packets = []
+    with open(folder / f"{name}.json", "rb") as lines:
+        for line in lines:
+            packets += re.findall(rb'"packets": ?(\d+)', line)
+    return len(packets), sum(map(int, packets))
 
 
 def peer(folder, name, variable, command, flows, rate):
     if not found(variable, name):
         print(f"{name}: not installed, not measured ({variable} names the program)")
-        return
+        return None
     port = free_port()
-    program = Program(folder, *command(folder, port))
+    file = folder / f"{name}.json"
+    file.unlink(missing_ok=True)
+    program = Program(folder, *command(folder, port, flows, rate))
     try:
         until(name, lambda: bound(port), program)
+        idle = program.settled()
         samples, seconds = flood([port], flows, rate)
         until("an empty socket", lambda: waiting(port) == 0)
         dropped = int(bound(port)[-1])
-        time.sleep(15)
-        used = group_cpu(program.process.pid)
-        written = sum(line_count(f) for f in folder.glob(f"{name}.json*"))
+        used = program.settled(REFRESH_S + 2) - idle
+        records, counted = written(folder, name) if file.exists() else (0, 0)
     finally:
         program.process.send_signal(signal.SIGINT)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
@@ -332,24 +355,34 @@ def peer(folder, name, variable, command, flows, rate):
             pass
         program.process.wait()
     print(f"{name}: {flows:,} flows, {samples / seconds:,.0f} samples/s: {used / samples * 1e6:.2f} us of CPU a "
-          f"sample sent; {dropped:,} datagrams dropped at its socket; {written:,} records written; no "
-          "paths", flush=True)
+          f"sample sent; {dropped:,} datagrams dropped at its socket; {records:,} records written, of "
+          f"{100 * counted / samples:.1f} % of the samples; no paths", flush=True)
+    if records == 0:
+        raise SystemExit(f"e2e.py: {name} wrote nothing: {program.said()}")
+    return used / max(counted, 1) * 1e6
 
 
 def main():
     runs = [tuple(int(n) for n in r.lower().split("x")) for r in ARGS.runs.split(",")]
+    peers = [("sfacctd", "SFACCTD", sfacctd), ("goflow2", "GOFLOW2", goflow2)] if ARGS.peers else []
+    if peers and not found("GOFLOW2", "goflow2"):
+        subprocess.run(["make", "-s", "tests/bench/goflow2"], check=False)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_topology(folder / "topology.yaml")
         print("    flows samples/s  poller  daemon     all   bytes  close  poller  daemon   right wrong  lost\n"
               "                  us a sample             a rec.  lag s     MiB     MiB       %", flush=True)
         for flows, rate in runs:
-            run(folder, folder / "topology.yaml", flows, rate)
-        if ARGS.peers:
-            if not found("GOFLOW2", "goflow2"):
-                subprocess.run(["make", "-s", "tests/bench/goflow2"], check=False)
-            peer(folder, "sfacctd", "SFACCTD", sfacctd, *runs[0])
-            peer(folder, "goflow2", "GOFLOW2", goflow2, *runs[0])
+            costs = {}
+            for _ in range(ARGS.turns):
+                costs.setdefault("fabrictrace", []).append(run(folder, folder / "topology.yaml", flows, rate))
+                for who, variable, command in peers:
+                    costs.setdefault(who, []).append(peer(folder, who, variable, command, flows, rate))
+            if ARGS.turns > 1:
+                print(f"{flows:,} flows, {rate:,}/s, us a sample, median of {ARGS.turns} at load "
+                      f"{os.getloadavg()[1]:.1f}: " + ", ".join(
+                          f"{who} {statistics.median(c):.2f} ({min(c):.2f} to {max(c):.2f})"
+                          for who, c in costs.items() if None not in c), flush=True)
 
 
 if __name__ == "__main__":
@@ -357,6 +390,7 @@ if __name__ == "__main__":
     parser.add_argument("--runs", default="10000x100000,100000x150000", metavar="FLOWSxRATE,..")
     parser.add_argument("--seconds", type=int, default=20, help="of datagrams")
     parser.add_argument("--pollers", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=1, help="how often each row is measured")
     parser.add_argument("--peers", action="store_true", help="sfacctd and goflow2 as well")
     parser.add_argument("--bin", default=".", help="build folder of the programs")
     ARGS = parser.parse_args()
