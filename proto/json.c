@@ -13,24 +13,12 @@
 #include "lib/base/tuple.h"
 #include "lib/base/utf8.h"
 #include "proto/json_field.h"
+#include "proto/json_plan.h"
 
-/* Length of the prefix that all values of an enum carry: "SAMPLING_POINT_" of SamplingPoint. */
-static size_t enum_prefix(const ProtobufCEnumDescriptor *type)
-{
-    size_t n = 1;
-
-    for (const char *p = type->short_name; *p; p++)
-        n += isupper((unsigned char)*p) && p > type->short_name ? 2 : 1;
-    return n;
-}
-
-/* The part of a value's name that JSON shows. */
-static const char *enum_tail(const ProtobufCEnumDescriptor *type, const ProtobufCEnumValue *value)
-{
-    size_t prefix = enum_prefix(type);
-
-    return strlen(value->name) > prefix ? value->name + prefix : value->name;
-}
+/* A member's value of fixed length: 20 digits and a sign, a double, an address of IPv4 in quotes.
+ */
+#define VALUE_MAX   48
+#define SHORT_BYTES 48
 
 void ft_json_enum_text(const ProtobufCEnumDescriptor *type, int32_t value,
                        char text[FT_JSON_ENUM_BYTES])
@@ -43,7 +31,7 @@ void ft_json_enum_text(const ProtobufCEnumDescriptor *type, int32_t value,
         snprintf(text, FT_JSON_ENUM_BYTES, "%d", (int)value);
         return;
     }
-    tail = enum_tail(type, v);
+    tail = ft_json_enum_tail(type, v);
     for (i = 0; tail[i] && i < FT_JSON_ENUM_BYTES - 1; i++)
         text[i] = (char)tolower((unsigned char)tail[i]);
     text[i] = '\0';
@@ -52,7 +40,7 @@ void ft_json_enum_text(const ProtobufCEnumDescriptor *type, int32_t value,
 int ft_json_enum_parse(const ProtobufCEnumDescriptor *type, const char *text, int32_t *value)
 {
     for (unsigned i = 0; i < type->n_values; i++) {
-        const char *tail = enum_tail(type, &type->values[i]);
+        const char *tail = ft_json_enum_tail(type, &type->values[i]);
         size_t n = 0;
 
         while (tail[n] && text[n] == tolower((unsigned char)tail[n]))
@@ -65,57 +53,61 @@ int ft_json_enum_parse(const ProtobufCEnumDescriptor *type, const char *text, in
     return -EINVAL;
 }
 
-static void write_i64(struct ft_writer *w, int64_t v)
+static uint8_t *put_i64(uint8_t *p, int64_t v)
 {
     if (v < 0)
-        ft_write_u8(w, '-');
-    ft_write_u64(w, v < 0 ? -(uint64_t)v : (uint64_t)v);
+        *p++ = '-';
+    return ft_put_u64(p, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 /* The shortest form of 6 significant decimals; the usual range without printf. */
-static void write_double(struct ft_writer *w, double v)
+static uint8_t *put_double(uint8_t *p, double v)
 {
     static const double power[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
     double a = v < 0 ? -v : v;
-    char text[32];
     uint64_t digits, unit = 1;
     int decimals = 9;
 
     if (a == 0) {
-        ft_write_u8(w, '0');
-        return;
+        *p = '0';
+        return p + 1;
     }
     if (a < 1e-4 || a >= 999999.5) {
-        snprintf(text, sizeof(text), "%.6g", v);
-        for (char *p = text; *p; p++)
-            if (*p == ',') /* a locale's decimal point */
-                *p = '.';
-        ft_write_str(w, text);
-        return;
+        int n = snprintf((char *)p, VALUE_MAX, "%.6g", v);
+
+        for (int i = 0; i < n; i++)
+            if (p[i] == ',') /* a locale's decimal point */
+                p[i] = '.';
+        return p + n;
     }
+    if (v < 0)
+        *p++ = '-';
+    if (a == (double)(uint32_t)a)
+        return ft_put_u64(p, (uint32_t)a);
     while (decimals > 0 && a * power[decimals] >= 999999.5)
         decimals--;
     digits = (uint64_t)(a * power[decimals] + 0.5);
     for (; decimals > 0 && digits % 10 == 0; decimals--)
         digits /= 10;
-    if (v < 0)
-        ft_write_u8(w, '-');
     for (int i = 0; i < decimals; i++)
         unit *= 10;
-    ft_write_u64(w, digits / unit);
+    p = ft_put_u64(p, digits / unit);
     if (decimals == 0)
-        return;
-    text[0] = '.';
+        return p;
+    *p = '.';
     digits %= unit;
     for (int i = decimals; i > 0; i--, digits /= 10)
-        text[i] = (char)('0' + digits % 10);
-    ft_write_bytes(w, text, (size_t)decimals + 1);
+        p[i] = (uint8_t)('0' + digits % 10);
+    return p + decimals + 1;
 }
 
 /* Bytes of ASCII that stand for themselves. */
-static bool is_plain(unsigned char c)
+static inline bool is_plain(unsigned char c)
 {
-    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+    static const bool plain[256] = {
+        [' ' ... '!'] = true, ['#' ... '['] = true, [']' ... 0x7f] = true};
+
+    return plain[c];
 }
 
 /* The rest of a text from what is not plain. RFC 8259 section 7. Names of processes and interfaces
@@ -149,12 +141,32 @@ static void write_special(struct ft_writer *w, const unsigned char *s)
     ft_write_u8(w, '"');
 }
 
+/* A short text of plain bytes, as nearly all are, in one go. False: it is none, or has no room. */
+static bool write_short(struct ft_writer *w, const unsigned char *s)
+{
+    uint8_t *p, *end;
+
+    if (!ft_write_reserve(w, SHORT_BYTES + 2))
+        return false;
+    p = w->bytes + w->len;
+    *p++ = '"';
+    for (end = p + SHORT_BYTES; p < end && is_plain(*s); s++)
+        *p++ = *s;
+    if (*s)
+        return false;
+    *p++ = '"';
+    w->len = (size_t)(p - w->bytes);
+    return true;
+}
+
 void ft_json_write_text(struct ft_writer *w, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     size_t n = 0;
     uint8_t *p;
 
+    if (write_short(w, s))
+        return;
     while (is_plain(s[n]))
         n++;
     p = ft_write_room(w, n + 1 + (s[n] == '\0'));
@@ -177,22 +189,22 @@ void ft_json_write_member(struct ft_writer *w, const char *name, const char *tex
 }
 
 /* At most 3 digits, without leading zeros. */
-static char *put_octet(char *p, uint8_t v)
+static uint8_t *put_octet(uint8_t *p, uint8_t v)
 {
     if (v >= 100)
-        *p++ = (char)('0' + v / 100);
+        *p++ = (uint8_t)('0' + v / 100);
     if (v >= 10)
-        *p++ = (char)('0' + v / 10 % 10);
-    *p++ = (char)('0' + v % 10);
+        *p++ = (uint8_t)('0' + v / 10 % 10);
+    *p++ = (uint8_t)('0' + v % 10);
     return p;
 }
 
-static void write_address(struct ft_writer *w, const ProtobufCBinaryData *bytes)
+static uint8_t *put_address(uint8_t *p, const ProtobufCBinaryData *bytes)
 {
-    char text[FT_IP_TEXT_BYTES + 2] = "\"";
-    char *p = text + 1;
     struct ft_ip ip;
 
+    _Static_assert(FT_IP_TEXT_BYTES + 2 <= VALUE_MAX, "an address in quotes");
+    *p++ = '"';
     if (bytes->len == 4) {
         for (size_t i = 0; i < 4; i++) {
             if (i > 0)
@@ -200,81 +212,126 @@ static void write_address(struct ft_writer *w, const ProtobufCBinaryData *bytes)
             p = put_octet(p, bytes->data[i]);
         }
     } else {
-        if (ft_ip_from_bytes(bytes->data, bytes->len, &ip))
-            return;
-        ft_ip_format(&ip, p);
-        p += strlen(p);
+        ft_ip_from_bytes(bytes->data, bytes->len, &ip);
+        ft_ip_format(&ip, (char *)p);
+        p += strlen((char *)p);
     }
     *p++ = '"';
-    ft_write_bytes(w, text, (size_t)(p - text));
+    return p;
 }
 
-static void write_message(struct ft_writer *w, const ProtobufCMessage *message, const char *first);
-
-static void write_enum(struct ft_writer *w, const ProtobufCEnumDescriptor *type, int32_t value)
+/* A value that has room in VALUE_MAX bytes; NULL: it is a text, a word or a message. */
+static inline uint8_t *put_value(uint8_t *p, ProtobufCType type, const void *at)
 {
-    const ProtobufCEnumValue *v = protobuf_c_enum_descriptor_get_value(type, value);
-    const char *tail = v ? enum_tail(type, v) : NULL;
-    size_t n = tail ? strlen(tail) : 0;
-    uint8_t *p;
-
-    if (!tail) {
-        write_i64(w, value);
-        return;
-    }
-    p = ft_write_room(w, n + 2);
-    if (!p)
-        return;
-    *p++ = '"';
-    /* A letter of ASCII is a small one with this bit. */
-    for (size_t i = 0; i < n; i++)
-        *p++ = (uint8_t)(tail[i] >= 'A' && tail[i] <= 'Z' ? tail[i] | 0x20 : tail[i]);
-    *p = '"';
-}
-
-static void write_value(struct ft_writer *w, const ProtobufCFieldDescriptor *f, const void *at)
-{
-    switch (f->type) {
+    switch (type) {
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_SINT32:
     case PROTOBUF_C_TYPE_SFIXED32:
-        write_i64(w, *(const int32_t *)at);
-        break;
+        return put_i64(p, *(const int32_t *)at);
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        ft_write_u64(w, *(const uint32_t *)at);
-        break;
+        return ft_put_u64(p, *(const uint32_t *)at);
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_SFIXED64:
-        write_i64(w, *(const int64_t *)at);
-        break;
+        return put_i64(p, *(const int64_t *)at);
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
-        ft_write_u64(w, *(const uint64_t *)at);
-        break;
+        return ft_put_u64(p, *(const uint64_t *)at);
     case PROTOBUF_C_TYPE_FLOAT:
-        write_double(w, (double)*(const float *)at);
-        break;
+        return put_double(p, (double)*(const float *)at);
     case PROTOBUF_C_TYPE_DOUBLE:
-        write_double(w, *(const double *)at);
-        break;
+        return put_double(p, *(const double *)at);
     case PROTOBUF_C_TYPE_BOOL:
-        ft_write_str(w, *(const protobuf_c_boolean *)at ? "true" : "false");
-        break;
-    case PROTOBUF_C_TYPE_ENUM:
-        write_enum(w, f->descriptor, *(const int32_t *)at);
-        break;
-    case PROTOBUF_C_TYPE_STRING:
-        ft_json_write_text(w, *(const char *const *)at);
-        break;
+        if (*(const protobuf_c_boolean *)at)
+            return (uint8_t *)memcpy(p, "true", 4) + 4;
+        return (uint8_t *)memcpy(p, "false", 5) + 5;
     case PROTOBUF_C_TYPE_BYTES:
-        write_address(w, at);
-        break;
-    case PROTOBUF_C_TYPE_MESSAGE:
-        write_message(w, *(const ProtobufCMessage *const *)at, NULL);
-        break;
+        return put_address(p, at);
+    default:
+        return NULL;
     }
+}
+
+static void write_word(struct ft_writer *w, const struct ft_json_words *words, int32_t value)
+{
+    uint8_t text[VALUE_MAX];
+
+    for (size_t i = 0; i < words->count; i++) {
+        const struct ft_json_word *word = &words->words[i];
+
+        if (word->value != value)
+            continue;
+        if (ft_write_reserve(w, FT_JSON_WORD_MAX)) {
+            memcpy(w->bytes + w->len, word->text, FT_JSON_WORD_MAX);
+            w->len += word->len;
+        } else {
+            ft_write_bytes(w, word->text, word->len);
+        }
+        return;
+    }
+    ft_write_bytes(w, text, (size_t)(put_i64(text, value) - text));
+}
+
+static void write_message(struct ft_writer *w, struct ft_json_plan *plan,
+                          const ProtobufCMessage *message, const char *first);
+
+static void write_inner(struct ft_writer *w, struct ft_json_member *m,
+                        const ProtobufCMessage *message)
+{
+    struct ft_json_plan *plan = atomic_load_explicit(&m->message, memory_order_acquire);
+
+    if (!plan) {
+        plan = ft_json_plan_of(message->descriptor);
+        atomic_store_explicit(&m->message, plan, memory_order_release);
+    }
+    write_message(w, plan, message, NULL);
+}
+
+/* A value of any length. */
+static void write_text_like(struct ft_writer *w, struct ft_json_member *m, const void *at)
+{
+    if (m->type == PROTOBUF_C_TYPE_ENUM)
+        write_word(w, m->words, *(const int32_t *)at);
+    else if (m->type == PROTOBUF_C_TYPE_STRING)
+        ft_json_write_text(w, *(const char *const *)at);
+    else
+        write_inner(w, m, *(const ProtobufCMessage *const *)at);
+}
+
+/* The same as write_value() where a writer is nearly at its cap: what fits is written. */
+static void write_value_tight(struct ft_writer *w, struct ft_json_member *m, const char *before,
+                              size_t len, const void *at)
+{
+    uint8_t text[VALUE_MAX];
+    uint8_t *end = put_value(text, m->type, at);
+
+    ft_write_bytes(w, before, len);
+    if (end)
+        ft_write_bytes(w, text, (size_t)(end - text));
+    else
+        write_text_like(w, m, at);
+}
+
+/* A value with what comes before it: a name, or between the elements of an array a comma. `before`
+ * has FT_JSON_NAME_MAX readable bytes, of which len count. */
+static inline void write_value(struct ft_writer *w, struct ft_json_member *m, const char *before,
+                               size_t len, const void *at)
+{
+    uint8_t *begin, *p, *end;
+
+    if (!ft_write_reserve(w, FT_JSON_NAME_MAX + VALUE_MAX)) {
+        write_value_tight(w, m, before, len, at);
+        return;
+    }
+    /* Copied completely: of a length that is known beforehand, that is one or two moves. */
+    begin = w->bytes + w->len;
+    memcpy(begin, before, FT_JSON_NAME_MAX);
+    p = begin + len;
+    end = put_value(p, m->type, at);
+    w->len += (size_t)((end ? end : p) - begin);
+    if (!end)
+        write_text_like(w, m, at);
 }
 
 /* Whether a value can be shown at all. */
@@ -296,79 +353,72 @@ static inline bool writable(ProtobufCType type, const void *at)
     }
 }
 
-static inline bool present(const ProtobufCFieldDescriptor *f, const uint8_t *base)
+static inline bool present(const struct ft_json_member *m, const uint8_t *base)
 {
-    const void *quantifier = base + f->quantifier_offset;
+    const void *quantifier = base + m->quantifier_offset;
 
-    if (f->label == PROTOBUF_C_LABEL_REPEATED)
+    switch ((enum ft_json_when)m->when) {
+    case FT_JSON_IF_SAID:
+        return *(const protobuf_c_boolean *)quantifier && writable(m->type, base + m->offset);
+    case FT_JSON_IF_POINTER:
+        return *(const void *const *)(const void *)(base + m->offset) != NULL;
+    case FT_JSON_IF_ANY:
         return *(const size_t *)quantifier > 0;
-    if (f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
-        if (*(const uint32_t *)quantifier != f->id)
-            return false;
-    } else if (f->label == PROTOBUF_C_LABEL_OPTIONAL && f->type != PROTOBUF_C_TYPE_STRING &&
-               f->type != PROTOBUF_C_TYPE_MESSAGE) {
-        if (!*(const protobuf_c_boolean *)quantifier)
-            return false;
+    case FT_JSON_IF_CHOSEN:
+        return *(const uint32_t *)quantifier == m->field->id && writable(m->type, base + m->offset);
+    default:
+        return writable(m->type, base + m->offset);
     }
-    return writable(f->type, base + f->offset);
 }
 
-static void write_array(struct ft_writer *w, const ProtobufCFieldDescriptor *f, const uint8_t *base)
+static void write_array(struct ft_writer *w, struct ft_json_member *m, const uint8_t *base)
 {
-    size_t count = *(const size_t *)(const void *)(base + f->quantifier_offset);
-    const uint8_t *at = *(const uint8_t *const *)(const void *)(base + f->offset);
-    size_t step = ft_json_element_bytes(f->type);
-    bool any = false;
+    size_t count = *(const size_t *)(const void *)(base + m->quantifier_offset);
+    const uint8_t *at = *(const uint8_t *const *)(const void *)(base + m->offset);
+    static const char between[FT_JSON_NAME_MAX] = ",";
+    size_t step = ft_json_element_bytes(m->type), comma = 0;
 
     ft_write_u8(w, '[');
     for (size_t i = 0; i < count; i++, at += step) {
-        if (!writable(f->type, at))
+        if (!writable(m->type, at))
             continue;
-        if (any)
-            ft_write_u8(w, ',');
-        any = true;
-        write_value(w, f, at);
+        write_value(w, m, between, comma, at);
+        comma = 1;
     }
     ft_write_u8(w, ']');
 }
 
-static void write_message(struct ft_writer *w, const ProtobufCMessage *message, const char *first)
+static void write_message(struct ft_writer *w, struct ft_json_plan *plan,
+                          const ProtobufCMessage *message, const char *first)
 {
-    const ProtobufCMessageDescriptor *d = message->descriptor;
     const uint8_t *base = (const uint8_t *)message;
     bool any = first != NULL;
 
+    if (!plan) {
+        w->failed = true;
+        return;
+    }
     ft_write_u8(w, '{');
     if (first)
         ft_write_str(w, first);
-    for (unsigned i = 0; i < d->n_fields; i++) {
-        const ProtobufCFieldDescriptor *f = &d->fields[i];
-        size_t n;
-        uint8_t *p;
+    for (size_t i = 0; i < plan->count; i++) {
+        struct ft_json_member *m = &plan->members[i];
 
-        if (!present(f, base))
+        if (!present(m, base))
             continue;
-        n = strlen(f->name);
-        p = ft_write_room(w, n + 3 + any);
-        if (!p)
-            return;
-        if (any)
-            *p++ = ',';
+        if (m->when == FT_JSON_IF_ANY) {
+            ft_write_bytes(w, m->name + !any, m->name_len - !any);
+            write_array(w, m, base);
+        } else {
+            write_value(w, m, m->name + !any, m->name_len - !any, base + m->offset);
+        }
         any = true;
-        *p++ = '"';
-        memcpy(p, f->name, n);
-        p[n] = '"';
-        p[n + 1] = ':';
-        if (f->label == PROTOBUF_C_LABEL_REPEATED)
-            write_array(w, f, base);
-        else
-            write_value(w, f, base + f->offset);
     }
     ft_write_u8(w, '}');
 }
 
 int ft_json_write(struct ft_writer *w, const ProtobufCMessage *message, const char *first)
 {
-    write_message(w, message, first);
+    write_message(w, ft_json_plan_of(message->descriptor), message, first);
     return ft_writer_ok(w) ? 0 : -ENOSPC;
 }

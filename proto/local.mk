@@ -9,6 +9,7 @@ proto_libftproto_a_SOURCES = \
 	proto/columns_read.c \
 	proto/json.c proto/json.h \
 	proto/json_field.h \
+	proto/json_plan.c proto/json_plan.h \
 	proto/json_read.c \
 	proto/loss.c proto/loss.h \
 	proto/message.c proto/message.h \

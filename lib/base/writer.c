@@ -46,6 +46,11 @@ static bool grow(struct ft_writer *w, size_t n)
     return true;
 }
 
+bool ft_write_reserve_grown(struct ft_writer *w, size_t n)
+{
+    return !w->failed && grow(w, n);
+}
+
 uint8_t *ft_write_grown(struct ft_writer *w, size_t n)
 {
     uint8_t *p;
@@ -149,7 +154,7 @@ static size_t digits_of(uint64_t v)
     return n + (v >= powers[n]);
 }
 
-void ft_write_u64(struct ft_writer *w, uint64_t v)
+uint8_t *ft_put_u64(uint8_t *p, uint64_t v)
 {
     /* Two digits a division. */
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
@@ -157,10 +162,8 @@ void ft_write_u64(struct ft_writer *w, uint64_t v)
                                 "50515253545556575859606162636465666768697071727374"
                                 "75767778798081828384858687888990919293949596979899";
     size_t n = digits_of(v);
-    uint8_t *p = ft_write_room(w, n);
+    uint8_t *end = p + n;
 
-    if (!p)
-        return;
     for (; v >= 100; v /= 100) {
         n -= 2;
         memcpy(p + n, pairs + v % 100 * 2, 2);
@@ -169,4 +172,13 @@ void ft_write_u64(struct ft_writer *w, uint64_t v)
         memcpy(p, pairs + v * 2, 2);
     else
         *p = (uint8_t)('0' + v);
+    return end;
+}
+
+void ft_write_u64(struct ft_writer *w, uint64_t v)
+{
+    uint8_t *p = ft_write_room(w, digits_of(v));
+
+    if (p)
+        ft_put_u64(p, v);
 }

@@ -50,6 +50,14 @@ static inline uint8_t *ft_write_room(struct ft_writer *w, size_t n)
     return p;
 }
 
+/* Whether n bytes more have room, made if need be. Unlike the others it does not make the writer
+ * fail: less may still fit. */
+bool ft_write_reserve_grown(struct ft_writer *w, size_t n);
+static inline bool ft_write_reserve(struct ft_writer *w, size_t n)
+{
+    return (!w->failed && n <= w->size - w->len) || ft_write_reserve_grown(w, n);
+}
+
 static inline void ft_write_u8(struct ft_writer *w, uint8_t v)
 {
     uint8_t *p = ft_write_room(w, 1);
@@ -71,5 +79,9 @@ void ft_write_vfmt(struct ft_writer *w, const char *format, va_list args)
 
 /* Decimal text, without the cost of printf: for records. */
 void ft_write_u64(struct ft_writer *w, uint64_t v);
+
+/* The same to p, which has room for FT_U64_DIGITS; returns where it ends. */
+#define FT_U64_DIGITS 20
+uint8_t *ft_put_u64(uint8_t *p, uint64_t v);
 
 #endif

@@ -390,15 +390,37 @@ START_TEST(one_of_a_choice)
 }
 END_TEST
 
+/* Whatever room there is, what is written is the beginning of what would be written with more; and
+ * it succeeds from exactly its length on. */
 START_TEST(full_writer)
 {
     Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
-    struct ft_writer w;
+    Fabrictrace__Stage stage = FABRICTRACE__STAGE__INIT, *stages[] = {&stage, &stage};
+    char *whole;
+    size_t len;
 
     loss.source = (char *)"a rather long name for a source of records";
-    ft_writer_init(&w, 20);
-    ck_assert_int_eq(ft_json_write(&w, &loss.base, NULL), -ENOSPC);
-    ft_writer_free(&w);
+    loss.has_fold_ms = 1;
+    loss.fold_ms = 2000;
+    stage.name = (char *)"\"fold\"";
+    stage.has_received = 1;
+    stage.received = UINT64_MAX;
+    loss.n_stages = 2;
+    loss.stages = stages;
+    whole = text_of(&loss.base, "\"schema\":\"x\"");
+    len = strlen(whole);
+    for (size_t max = 0; max <= len + 1; max++) {
+        struct ft_writer w;
+        int rc;
+
+        ft_writer_init(&w, max);
+        rc = ft_json_write(&w, &loss.base, "\"schema\":\"x\"");
+        ck_assert_int_eq(rc, max < len ? -ENOSPC : 0);
+        ck_assert_uint_le(w.len, max);
+        ck_assert(w.len == 0 || memcmp(w.bytes, whole, w.len) == 0);
+        ft_writer_free(&w);
+    }
+    free(whole);
 }
 END_TEST
 
