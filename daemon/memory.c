@@ -10,6 +10,7 @@
 #include "daemon/hashes/hashes.h"
 #include "daemon/join/counters.h"
 #include "daemon/join/hints.h"
+#include "daemon/join/join.h"
 #include "daemon/oracle/oracle.h"
 #include "daemon/plans/follower.h"
 #include "daemon/probe/probe_list.h"
@@ -26,7 +27,8 @@
  * (lib/base/table.h), and what hangs on them.
  */
 enum {
-    FLOW = 408 + FT_FLOW_BESIDE_BYTES + 48, /* and its entries in lists while a window closes */
+    /* And its entries in lists while a window closes. */
+    FLOW = sizeof(struct ft_flow) + 40 + FT_FLOW_BESIDE_BYTES + 48,
     PORT_COUNTERS = FT_COUNTERS_PORT_BYTES,
     ADDRESS = 272 + 112, /* where it was seen, and what its host calls itself */
     ADDRESS_CLAIM = 136, /* by a certificate */
