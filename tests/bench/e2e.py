@@ -257,7 +257,8 @@ def run(folder, topology, flows, rate):
         for n, port in enumerate(udp):
             (folder / f"poller{n}.yaml").write_text(
                 f'listen: "127.0.0.1:{port}"\nhttp: "off"\nsource_id: poller{n}\nlog.level: error\n'
-                f'daemon.endpoint: "127.0.0.1:{ingest}"\nfold_entries: {max(4 * flows, 262144)}\n')
+                f'daemon.endpoint: "127.0.0.1:{ingest}"\nfold_entries: {max(4 * flows, 262144)}\n'
+                f'memory_max: {max(896 << 20, 2048 * flows)}\n')
             pollers.append(Program(folder, bin_ / "switchpoll/fabrictrace-switchpoll", "-c",
                                    folder / f"poller{n}.yaml"))
             until("a poller", lambda p=port: bound(p), pollers[-1])
