@@ -230,6 +230,8 @@ struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config
     ft_writer_init(&k->entry, ENTRY_BYTES);
     k->on_error = config->on_error;
     k->arg = config->arg;
+    k->prefix = config->prefix;
+    k->prefix_arg = config->prefix_arg;
     k->spool_after_ns = config->spool_after_ns;
     k->renewed = ft_mono_now();
     if (open_spool(k, config, error, error_bytes) == 0)
