@@ -46,11 +46,11 @@ int ft_registry_settings_open(const struct ft_registry_settings *s, struct ft_re
         return rc;
     }
     o.config.http = (struct ft_web_client_config){.ca = s->ca,
-                                                   .cert = s->cert,
-                                                   .key = s->key,
-                                                   .user = s->user,
-                                                   .password = o.password,
-                                                   .token = o.token};
+                                                  .cert = s->cert,
+                                                  .key = s->key,
+                                                  .user = s->user,
+                                                  .password = o.password,
+                                                  .token = o.token};
     *out = o;
     return 0;
 }

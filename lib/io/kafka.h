@@ -101,8 +101,9 @@ struct ft_kafka_stats {
     uint64_t spool_oldest, spool_newest; /* at the cap of the spool */
     uint64_t spool_disk;                 /* which took no more */
     uint64_t spool_damaged;              /* could not be read back */
-    /* Weights of what is with librdkafka, and of what was delivered: the spool keeps none. */
-    uint64_t weight_pending, weight_delivered;
+    /* Weights of what is with librdkafka, in the spool alone, and of what was delivered. That of
+     * messages found at the start is known when they are read: weight_found. */
+    uint64_t weight_pending, weight_spooled, weight_delivered, weight_found;
 };
 
 /* 0 when a client could be made, without a word to the brokers; -EINVAL with a reason. */
