@@ -136,6 +136,7 @@ int ft_daemon_main(int argc, char **argv)
          false},
         {"sink", "SPEC", "file:PATH, file:- or kafka, instead of the configured sinks", true},
         {"topics", NULL, "print a shell script that creates the topics in Kafka, and exit", false},
+        {"schemas", NULL, "print the schemas of the topics for a registry, and exit", false},
         {NULL, NULL, NULL, false},
     };
     static const struct ft_program program = {
@@ -164,6 +165,8 @@ int ft_daemon_main(int argc, char **argv)
     d.source_id = own_name(d.settings);
     if (ft_run_values(d.run, "topics")->count)
         rc = ft_daemon_print_topics(d.run);
+    else if (ft_run_values(d.run, "schemas")->count)
+        rc = ft_daemon_print_schemas(d.run);
     else
         rc = d.source_id ? open_and_run(&d) : EX_OSERR;
     close_all(&d);

@@ -148,6 +148,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/publish/emit.c daemon/publish/emit.h \
 	daemon/publish/events.c daemon/publish/events.h \
 	daemon/publish/findings.c daemon/publish/findings.h \
+	daemon/publish/registered.c daemon/publish/registered.h \
+	daemon/publish/registry_settings.c daemon/publish/registry_settings.h \
 	daemon/publish/kafka_settings.c daemon/publish/kafka_settings.h \
 	daemon/publish/open.c \
 	daemon/publish/publish.c daemon/publish/publish.h \

@@ -510,6 +510,7 @@ static const struct ft_option options[] = {
      .help = "Settings of librdkafka whose values are in files of one line, which not everybody "
              "may read: sasl.password: /etc/fabrictrace/kafka.password, or credential:NAME for a "
              "credential of the service manager."},
+    FT_REGISTRY_OPTIONS(AT(kafka_registry)),
     {.key = "kafka.ingest",
      .type = FT_OPTION_BOOL,
      .offset = AT(kafka_ingest),

@@ -4,6 +4,7 @@
 /* What the configuration file of fabrictraced can set: the table and the struct it fills. */
 #include <stdbool.h>
 
+#include "daemon/publish/registry_settings.h"
 #include "lib/config/options.h"
 
 struct ft_settings {
@@ -51,6 +52,7 @@ struct ft_settings {
     uint64_t kafka_spool_bytes;
     int64_t kafka_spool_after_ns;
     int kafka_spool_full; /* enum ft_spool_full */
+    struct ft_registry_settings kafka_registry;
     char *tls_cert, *tls_key, *tls_ca, *tls_crl;
     int tls_identity;
     struct ft_strings tls_peers, tls_inventory;

@@ -21,6 +21,7 @@ proto_libftproto_a_SOURCES = \
 	proto/ttl_answer.c proto/ttl_answer.h \
 	proto/withdrawal.c proto/withdrawal.h \
 	proto/record.c proto/record.h \
+	proto/schema.c proto/schema.h \
 	proto/sflow.c proto/sflow.h \
 	proto/sflow_record.c proto/sflow_record.h
 nodist_proto_libftproto_a_SOURCES = proto/fabrictrace.pb-c.c proto/fabrictrace.pb-c.h

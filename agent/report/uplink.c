@@ -231,8 +231,9 @@ void ft_uplink_account(const struct ft_uplink *uplink, struct ft_account *accoun
         stage->processed = stats.records_acked;
         stage->pending = stats.records_queued;
         ft_account_drop(stage, "queue_full", stats.records_dropped);
+        stage->received = stats.records_found;
     }
-    stage->received = uplink->records;
+    stage->received += uplink->records;
     stage->pending += uplink->gathered;
     ft_account_drop(stage, "no_memory", uplink->unpacked);
 }

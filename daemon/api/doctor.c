@@ -22,6 +22,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
+#include "daemon/publish/registered.h"
 
 #define ADVISE_SLOW                                                                                \
     "give the daemon a core of its own, or divide the flows among several (group.role); lower "    \
@@ -41,8 +42,9 @@ struct ft_doctor {
     struct ft_pipeline *pipeline;
     uint64_t seed;
     const struct ft_stages *stages;
-    const struct ft_oracle *oracle; /* NULL: nobody is asked */
-    int64_t recorded_from_ms;       /* 0: of a complete one, or live */
+    const struct ft_oracle *oracle;         /* NULL: nobody is asked */
+    const struct ft_registered *registered; /* NULL: no schema registry */
+    int64_t recorded_from_ms;               /* 0: of a complete one, or live */
     struct ft_findings findings;
     size_t part;
     uint32_t index; /* in the part */
@@ -393,6 +395,13 @@ static bool look_at_oracle(struct ft_doctor *d)
     return false;
 }
 
+static bool look_at_registry(struct ft_doctor *d)
+{
+    if (d->registered)
+        ft_registered_find(d->registered, &d->findings);
+    return false;
+}
+
 static bool look_at_agents(struct ft_doctor *d)
 {
     for (int i = 0; i < PROGRAMS; i++)
@@ -425,9 +434,9 @@ static bool look_at_losses(struct ft_doctor *d)
 }
 
 static bool (*const parts[])(struct ft_doctor *d) = {
-    look_at_recording, look_at_discovery, look_at_wiring,  look_at_exporters,
-    look_for_counters, look_at_ports,     look_at_healths, look_at_load,
-    look_at_oracle,    look_at_agents,    look_at_pairing, look_at_losses,
+    look_at_recording, look_at_discovery, look_at_wiring,   look_at_exporters, look_for_counters,
+    look_at_ports,     look_at_healths,   look_at_load,     look_at_oracle,    look_at_agents,
+    look_at_pairing,   look_at_losses,    look_at_registry,
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
@@ -447,6 +456,11 @@ struct ft_doctor *ft_doctor_new(struct ft_pipeline *pipeline, uint64_t seed)
 void ft_doctor_oracle(struct ft_doctor *d, const struct ft_oracle *oracle)
 {
     d->oracle = oracle;
+}
+
+void ft_doctor_registered(struct ft_doctor *d, const struct ft_registered *registered)
+{
+    d->registered = registered;
 }
 
 void ft_doctor_recorded(struct ft_doctor *d, int64_t from_ms)

@@ -22,6 +22,10 @@ void ft_doctor_free(struct ft_doctor *doctor);
 struct ft_oracle;
 void ft_doctor_oracle(struct ft_doctor *doctor, const struct ft_oracle *oracle);
 
+/* The schemas of what is published, borrowed; NULL: there is no registry. */
+struct ft_registered;
+void ft_doctor_registered(struct ft_doctor *doctor, const struct ft_registered *registered);
+
 /* What is looked at is a recording that began at this time, after its daemon; 0: it did not. */
 void ft_doctor_recorded(struct ft_doctor *doctor, int64_t from_ms);
 

@@ -16,6 +16,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/findings.h"
+#include "daemon/publish/publish.h"
 #include "lib/io/http.h"
 
 #define RECORDS_A_STEP 200
@@ -241,6 +242,7 @@ int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_wr
     d->doctor = ft_doctor_new(view->pipeline, view->seed);
     if (d->doctor) {
         ft_doctor_oracle(d->doctor, view->oracle);
+        ft_doctor_registered(d->doctor, ft_publisher_registered(view->publisher));
         ft_doctor_recorded(d->doctor, view->recorded_from_ms);
     }
     if (!d->doctor || find_order(d, view, &page)) {

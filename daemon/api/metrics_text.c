@@ -25,6 +25,7 @@
 #include "daemon/probe/prober.h"
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
+#include "daemon/publish/registered.h"
 #include "daemon/spread/spread.h"
 #include "lib/io/http.h"
 #include "lib/io/transport.h"
@@ -444,6 +445,19 @@ static void write_kafka(struct ft_prom *p, const struct ft_kafka *kafka)
     write_brokers(p, client);
 }
 
+static void write_registry(struct ft_prom *p, const struct ft_registered *registered)
+{
+    struct ft_registry_stats s;
+
+    if (!registered)
+        return;
+    ft_registered_stats(registered, &s);
+    ft_prom_one(p, FT_METRIC_REGISTRY_SCHEMAS, s.subjects);
+    ft_prom_one(p, FT_METRIC_REGISTRY_KNOWN, s.known);
+    ft_prom_one(p, FT_METRIC_REGISTRY_REQUESTS, s.requests);
+    ft_prom_one(p, FT_METRIC_REGISTRY_FAILURES, s.failures);
+}
+
 static void write_transport(struct ft_prom *p, const struct ft_receiver *receiver)
 {
     struct ft_receiver_stats s;
@@ -492,6 +506,7 @@ static bool write_own(struct page *page)
     write_tables(p, view);
     write_sinks(p, view->publisher);
     write_kafka(p, ft_publisher_kafka(view->publisher));
+    write_registry(p, ft_publisher_registered(view->publisher));
     write_transport(p, view->receiver);
     write_incident(p, view);
     if (view->oracle)

@@ -11,10 +11,11 @@
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
 #include "proto/record.h"
+#include "proto/schema.h"
 
 #define PARAMETERS_MAX 12
 #define LISTS_MAX      7
-#define MESSAGES_MAX   96
+#define PARTS          "#/components/schemas/"
 
 struct parameter {
     const char *name;
@@ -203,115 +204,32 @@ static const ProtobufCMessageDescriptor *of_kind(Fabrictrace__Record__KindCase k
         ->descriptor;
 }
 
-static void write_enum(struct ft_writer *w, const ProtobufCEnumDescriptor *type)
-{
-    char text[FT_JSON_ENUM_BYTES];
-
-    ft_write_str(w, "{\"enum\":[");
-    for (unsigned i = 0; i < type->n_values; i++) {
-        ft_json_enum_text(type, type->values[i].value, text);
-        ft_write_fmt(w, "%s\"%s\"", i ? "," : "", text);
-    }
-    ft_write_str(w, "]}");
-}
-
 static void write_ref(struct ft_writer *w, const char *name)
 {
-    ft_write_fmt(w, "{\"$ref\":\"#/components/schemas/%s\"}", name);
+    ft_write_fmt(w, "{\"$ref\":\"" PARTS "%s\"}", name);
 }
 
-static void write_type(struct ft_writer *w, const ProtobufCFieldDescriptor *f)
-{
-    switch (f->type) {
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-        ft_write_str(w, "{\"type\":\"integer\",\"minimum\":0}");
-        break;
-    case PROTOBUF_C_TYPE_FLOAT:
-    case PROTOBUF_C_TYPE_DOUBLE:
-        ft_write_str(w, "{\"type\":\"number\"}");
-        break;
-    case PROTOBUF_C_TYPE_BOOL:
-        ft_write_str(w, "{\"type\":\"boolean\"}");
-        break;
-    case PROTOBUF_C_TYPE_ENUM:
-        write_enum(w, f->descriptor);
-        break;
-    case PROTOBUF_C_TYPE_STRING:
-        ft_write_str(w, "{\"type\":\"string\"}");
-        break;
-    case PROTOBUF_C_TYPE_BYTES:
-        ft_write_str(w, "{\"type\":\"string\",\"description\":\"An IP address.\"}");
-        break;
-    case PROTOBUF_C_TYPE_MESSAGE:
-        write_ref(w, ((const ProtobufCMessageDescriptor *)f->descriptor)->short_name);
-        break;
-    default:
-        ft_write_str(w, "{\"type\":\"integer\"}");
-        break;
-    }
-}
-
-/* A message as an object; schema NULL: a part of others. */
+/* schema NULL: a part of others. */
 static void write_message(struct ft_writer *w, const ProtobufCMessageDescriptor *d,
                           const char *schema)
 {
-    ft_write_fmt(w, "\"%s\":{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{",
-                 schema ? schema : d->short_name);
-    if (schema)
-        ft_write_fmt(w, "\"schema\":{\"const\":\"%s\"}", schema);
-    for (unsigned i = 0; i < d->n_fields; i++) {
-        const ProtobufCFieldDescriptor *f = &d->fields[i];
-        bool list = f->label == PROTOBUF_C_LABEL_REPEATED;
-
-        ft_write_fmt(w, "%s\"%s\":", schema || i ? "," : "", f->name);
-        if (list)
-            ft_write_str(w, "{\"type\":\"array\",\"items\":");
-        write_type(w, f);
-        if (list)
-            ft_write_u8(w, '}');
-    }
-    ft_write_str(w, schema ? "},\"required\":[\"schema\"]}" : "}}");
-}
-
-/* The messages that are parts of others, each once. */
-struct parts {
-    const ProtobufCMessageDescriptor *list[MESSAGES_MAX];
-    size_t count;
-};
-
-static void collect(struct parts *parts, const ProtobufCMessageDescriptor *d)
-{
-    for (unsigned i = 0; i < d->n_fields; i++) {
-        const ProtobufCMessageDescriptor *inner = d->fields[i].descriptor;
-        size_t k = 0;
-
-        if (d->fields[i].type != PROTOBUF_C_TYPE_MESSAGE)
-            continue;
-        while (k < parts->count && parts->list[k] != inner)
-            k++;
-        if (k < parts->count || k == MESSAGES_MAX)
-            continue;
-        parts->list[parts->count++] = inner;
-        collect(parts, inner);
-    }
+    ft_write_fmt(w, "\"%s\":", schema ? schema : d->short_name);
+    ft_schema_write_object(w, d, schema, PARTS);
 }
 
 static void write_schemas(struct ft_writer *w)
 {
-    struct parts parts = {.count = 0};
+    struct ft_schema_parts parts = {.count = 0};
 
     for (size_t i = 0; i < ft_record_kinds(); i++) {
         const ProtobufCMessageDescriptor *d = of_kind(ft_record_kind(i));
 
-        collect(&parts, d);
+        ft_schema_collect(&parts, d);
         write_message(w, d, ft_record_schema(ft_record_kind(i)));
         ft_write_u8(w, ',');
     }
     for (size_t i = 0; i < COUNT(answers); i++) {
-        collect(&parts, answers[i].descriptor);
+        ft_schema_collect(&parts, answers[i].descriptor);
         write_message(w, answers[i].descriptor, answers[i].schema);
         ft_write_u8(w, ',');
     }

@@ -178,6 +178,9 @@ void ft_kafka_settings_check(const struct ft_run *run, struct ft_diag *diag)
 
     check_properties(run, diag);
     check_secrets(run, diag);
+    ft_registry_settings_check(&s->kafka_registry,
+                               s->kafka_transactions || (s->kafka_spool && *s->kafka_spool), run,
+                               diag);
     if (s->kafka_spool && *s->kafka_spool)
         check_spool(run, diag);
     /* Settings that are each right may not go together. */

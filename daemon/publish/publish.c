@@ -128,6 +128,14 @@ struct ft_kafka *ft_publisher_kafka(const struct ft_publisher *p)
     return NULL;
 }
 
+const struct ft_registered *ft_publisher_registered(const struct ft_publisher *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->sinks[i]->registered)
+            return p->sinks[i]->registered;
+    return NULL;
+}
+
 void ft_publisher_account(const struct ft_publisher *p, struct ft_account *account)
 {
     struct ft_sink_stats sink;

@@ -30,6 +30,9 @@ struct ft_sink_stats {
     size_t drop_count;
 };
 
+struct ft_registered;
+struct ft_registry_config;
+
 struct ft_sink {
     const char *name; /* of its kind */
     const char *spec; /* as in the configuration, for people; NULL: not from there */
@@ -41,7 +44,8 @@ struct ft_sink {
     void (*stats)(void *self, struct ft_sink_stats *stats);
     void (*free)(void *self);
     void *self;
-    struct ft_kafka *kafka; /* of that sink; else NULL */
+    struct ft_kafka *kafka;                 /* of that sink; else NULL */
+    const struct ft_registered *registered; /* likewise, where it has a schema registry */
 };
 
 struct ft_publisher;
@@ -74,6 +78,9 @@ const char *ft_publisher_sink(const struct ft_publisher *publisher, size_t i,
 /* That of the Kafka sink, for its figures and transactions; NULL where there is none. */
 struct ft_kafka *ft_publisher_kafka(const struct ft_publisher *publisher);
 
+/* The schemas of that sink in a registry; NULL where there is none. */
+const struct ft_registered *ft_publisher_registered(const struct ft_publisher *publisher);
+
 /* Adds a stage for each sink. */
 void ft_publisher_account(const struct ft_publisher *publisher, struct ft_account *account);
 
@@ -91,7 +98,8 @@ struct ft_sink_kafka_config {
     struct ft_kafka_config kafka;
     const char *topic_prefix;
     bool protobuf;
-    const char *producer; /* source id of this daemon, for a header */
+    const char *producer;                      /* source id of this daemon, for a header */
+    const struct ft_registry_config *registry; /* NULL: none */
 };
 
 /* Kafka topics named prefix + schema; headers: fabrictrace-records(7). NULL with a complaint. */

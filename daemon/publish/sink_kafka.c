@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "daemon/publish/publish.h"
+#include "daemon/publish/registered.h"
 #include "proto/record.h"
 
 #define TOPIC_BYTES      256
@@ -19,6 +20,7 @@
 
 struct kafka_sink {
     struct ft_kafka *kafka;
+    struct ft_registered *registered; /* NULL: without a schema registry */
     char *prefix, *producer;
     char run[NUMBER_BYTES]; /* distinguishes the numbers of this start from those of others */
     bool protobuf;
@@ -111,6 +113,7 @@ static void stats(void *self, struct ft_sink_stats *out)
     add_drop(out, "no_topic", k.no_topic);
     add_drop(out, "forbidden", k.forbidden);
     add_drop(out, "too_large", k.too_large);
+    add_drop(out, "other_format", k.other_format);
     add_drop(out, "spool_oldest", k.spool_oldest);
     add_drop(out, "spool_newest", k.spool_newest);
     add_drop(out, "spool_disk", k.spool_disk);
@@ -124,6 +127,7 @@ static void free_sink(void *self)
     struct kafka_sink *s = self;
 
     ft_kafka_free(s->kafka);
+    ft_registered_free(s->registered);
     ft_writer_free(&s->packed);
     free(s->prefix);
     free(s->producer);
@@ -151,6 +155,14 @@ struct ft_sink *ft_sink_kafka_new(struct ft_loop *loop, const struct ft_sink_kaf
     s->protobuf = config->protobuf;
     ft_writer_init(&s->packed, RECORD_BYTES_MAX);
     kafka.message_bytes_max = RECORD_BYTES_MAX + AROUND_BYTES_MAX;
+    if (config->registry) {
+        s->registered = ft_registered_new(loop, config->registry, config->topic_prefix, s->protobuf,
+                                          error, error_bytes);
+        if (!s->registered)
+            goto fail;
+        kafka.prefix = ft_registered_prefix;
+        kafka.prefix_arg = s->registered;
+    }
     s->kafka = ft_kafka_new(loop, &kafka, error, error_bytes);
     if (!s->kafka)
         goto fail;
@@ -161,10 +173,12 @@ struct ft_sink *ft_sink_kafka_new(struct ft_loop *loop, const struct ft_sink_kaf
                              .stats = stats,
                              .free = free_sink,
                              .self = s,
-                             .kafka = s->kafka};
+                             .kafka = s->kafka,
+                             .registered = s->registered};
     return sink;
 fail:
     if (s) {
+        ft_registered_free(s->registered);
         free(s->prefix);
         free(s->producer);
     }

@@ -100,6 +100,16 @@ static const struct topic topics[] = {
      "something was lost."},
 };
 
+size_t ft_topics_count(void)
+{
+    return sizeof(topics) / sizeof(topics[0]);
+}
+
+Fabrictrace__Record__KindCase ft_topics_kind(size_t i)
+{
+    return topics[i].kind;
+}
+
 /* 'it'"'"'s': whatever the text, it is one word of a shell. */
 static void put_quoted(FILE *out, const char *text)
 {
@@ -155,7 +165,7 @@ static void put_topic(FILE *out, const struct topic *topic, const char *prefix)
 void ft_topics_print(FILE *out, const char *brokers, const char *prefix)
 {
     put_head(out, brokers);
-    for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++)
+    for (size_t i = 0; i < ft_topics_count(); i++)
         put_topic(out, &topics[i], prefix ? prefix : "");
 }
 

@@ -18,6 +18,7 @@
 #include "daemon/history/history.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/publish/kafka_settings.h"
+#include "daemon/publish/registered.h"
 #include "daemon/publish/topics.h"
 #include "lib/base/privilege.h"
 #include "lib/base/secret.h"
@@ -26,10 +27,11 @@
 #include "lib/io/endpoint.h"
 #include "lib/io/tls.h"
 
-#define HOST_BYTES  256
-#define NS_PER_MS   1000000
-#define ERROR_BYTES 512
-#define MIB         1048576.0
+#define HOST_BYTES        256
+#define NS_PER_MS         1000000
+#define ERROR_BYTES       512
+#define MIB               1048576.0
+#define SCHEMAS_BYTES_MAX ((size_t)4 << 20)
 
 /* The standard file need not be there; one that somebody names must. */
 const char *ft_daemon_topology(const struct ft_run *run)
@@ -353,5 +355,21 @@ int ft_daemon_print_topics(const struct ft_run *run)
     ft_topics_print(stdout, s->kafka_brokers, s->kafka_topic_prefix);
     if (s->kafka_ingest)
         ft_topics_print_ingest(stdout, s->kafka_topic_prefix, (unsigned)s->kafka_partitions);
+    return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+}
+
+int ft_daemon_print_schemas(const struct ft_run *run)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    struct ft_writer w;
+    bool ok;
+
+    ft_writer_init(&w, SCHEMAS_BYTES_MAX);
+    ok = ft_registered_print(&w, s->kafka_topic_prefix, s->kafka_format == FT_KAFKA_PROTOBUF) == 0;
+    if (ok)
+        fwrite(w.bytes, 1, w.len, stdout);
+    ft_writer_free(&w);
+    if (!ok)
+        return EX_OSERR;
     return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }

@@ -28,7 +28,8 @@ struct ft_tls_files ft_daemon_tls(const struct ft_settings *settings);
 void ft_daemon_check_settings(const struct ft_run *run, struct ft_diag *diag);
 void ft_daemon_print_size(const struct ft_run *run, FILE *out);
 
-/* --topics: the script to standard output. An exit code. */
+/* --topics: the script, --schemas: a line for each schema, to standard output. An exit code. */
 int ft_daemon_print_topics(const struct ft_run *run);
+int ft_daemon_print_schemas(const struct ft_run *run);
 
 #endif

@@ -41,10 +41,32 @@ static void on_kafka_error(void *arg, const char *key, const char *text)
                      ft_run_location(d->run, key, location), text, held);
 }
 
+static void on_registry_error(void *arg, const char *text)
+{
+    char line[FT_REGISTRY_ERROR_BYTES + 32];
+
+    snprintf(line, sizeof(line), "schema registry: %s", text);
+    on_kafka_error(arg, "kafka.registry.url", line);
+}
+
+static int open_registry(struct ft_daemon *d, struct ft_registry_opened *opened, char *error,
+                         size_t error_bytes)
+{
+    int rc =
+        d->settings->kafka_registry.url
+            ? ft_registry_settings_open(&d->settings->kafka_registry, opened, error, error_bytes)
+            : 0;
+
+    opened->config.on_error = on_registry_error;
+    opened->config.arg = d;
+    return rc;
+}
+
 static int open_sink(struct ft_daemon *d, const char *spec)
 {
     const struct ft_settings *s = d->settings;
     struct ft_kafka_settings settings = {.properties = NULL};
+    struct ft_registry_opened registry = {.password = NULL};
     struct ft_sink_kafka_config kafka = {.topic_prefix = s->kafka_topic_prefix,
                                          .protobuf = s->kafka_format == FT_KAFKA_PROTOBUF,
                                          .producer = d->source_id};
@@ -52,7 +74,11 @@ static int open_sink(struct ft_daemon *d, const char *spec)
     char error[ERROR_BYTES];
     int rc = sends ? ft_kafka_settings_open(s, d->source_id, &settings, error, sizeof(error)) : 0;
 
+    if (sends && rc == 0)
+        rc = open_registry(d, &registry, error, sizeof(error));
     kafka.kafka = settings.config;
+    if (registry.config.url)
+        kafka.registry = &registry.config;
     if (replay)
         kafka.kafka.transactional_id = NULL; /* nothing of it was read from Kafka */
     kafka.kafka.on_error = on_kafka_error;
@@ -61,6 +87,7 @@ static int open_sink(struct ft_daemon *d, const char *spec)
             : ft_publisher_open(d->view.publisher, spec, d->loop, &kafka, replay, error,
                                 sizeof(error));
     ft_kafka_settings_close(&settings);
+    ft_registry_settings_close(&registry);
     if (rc == 0)
         return EX_OK;
     ft_log(FT_LOG_ERROR, "sink '%s': %s", spec, error);

@@ -80,7 +80,7 @@ static void drain(struct ft_kafka *k)
         if (k->stats.pending >= DRAIN_MESSAGES || k->bytes >= DRAIN_BYTES ||
             ft_spool_next(k->spool, &bytes, &len, &number) < 0)
             return;
-        m = ft_kafka_add(k, bytes, len, number, 0);
+        m = ft_kafka_add(k, bytes, len, number, ft_kafka_entry_weight(bytes, len));
         if (!m) {
             ft_kafka_report(k, NULL, "no memory: a message of the spool waits for the next start");
             return;
@@ -199,7 +199,8 @@ static int open_spool(struct ft_kafka *k, const struct ft_kafka_config *config, 
     const struct ft_spool_config spool = {.folder = config->spool,
                                           .bytes_max = config->spool_bytes_max,
                                           .entry_bytes_max = config->message_bytes_max,
-                                          .keep_oldest = config->spool_keeps_oldest};
+                                          .keep_oldest = config->spool_keeps_oldest,
+                                          .weigh = ft_kafka_entry_weight};
     struct ft_spool_stats s;
 
     if (!config->spool)
@@ -230,6 +231,8 @@ struct ft_kafka *ft_kafka_new(struct ft_loop *loop, const struct ft_kafka_config
     ft_writer_init(&k->entry, ENTRY_BYTES);
     k->on_error = config->on_error;
     k->arg = config->arg;
+    k->prefix = config->prefix;
+    k->prefix_arg = config->prefix_arg;
     k->spool_after_ns = config->spool_after_ns;
     k->renewed = ft_mono_now();
     if (open_spool(k, config, error, error_bytes) == 0)
@@ -386,6 +389,8 @@ void ft_kafka_stats(const struct ft_kafka *k, struct ft_kafka_stats *stats)
         return;
     ft_spool_stats(k->spool, &s);
     stats->spooled = s.unread;
+    stats->weight_spooled = s.weight_unread;
+    stats->weight_found = s.weight_found;
     stats->spool_kept = s.kept;
     stats->spool_bytes = s.bytes;
     stats->spool_oldest = s.dropped_oldest;

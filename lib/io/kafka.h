@@ -25,6 +25,8 @@
 
 struct ft_kafka;
 struct ft_kafka_consumer;
+struct ft_kafka_outgoing;
+struct ft_kafka_prefix;
 
 struct ft_kafka_config {
     const char *brokers; /* "host:9092,host2:9092" */
@@ -48,6 +50,18 @@ struct ft_kafka_config {
      * configuration that it is about, NULL: none. May be NULL. */
     void (*on_error)(void *arg, const char *key, const char *text);
     void *arg;
+    /* What goes in front of a message's value, asked each time that it is handed to librdkafka; in
+     * the spool it is without. -EAGAIN: it waits, and all behind it; -EPROTO: it cannot have one,
+     * and is dropped. NULL: nothing does. Needs a spool or transactions. */
+    int (*prefix)(void *arg, const struct ft_kafka_outgoing *message,
+                  struct ft_kafka_prefix *prefix);
+    void *prefix_arg;
+};
+
+#define FT_KAFKA_PREFIX_BYTES 16
+struct ft_kafka_prefix {
+    uint8_t bytes[FT_KAFKA_PREFIX_BYTES];
+    size_t len;
 };
 
 struct ft_kafka_header {
@@ -83,11 +97,13 @@ struct ft_kafka_stats {
     uint64_t refused; /* the queue is full, and there is no spool; or no topic can be so named */
     uint64_t failed;  /* by the broker, or in time, for another reason than the next three */
     uint64_t no_topic, forbidden, too_large;
+    uint64_t other_format;               /* -EPROTO for a prefix */
     uint64_t spool_oldest, spool_newest; /* at the cap of the spool */
     uint64_t spool_disk;                 /* which took no more */
     uint64_t spool_damaged;              /* could not be read back */
-    /* Weights of what is with librdkafka, and of what was delivered: the spool keeps none. */
-    uint64_t weight_pending, weight_delivered;
+    /* Weights of what is with librdkafka, in the spool alone, and of what was delivered. That of
+     * messages found at the start is known when they are read: weight_found. */
+    uint64_t weight_pending, weight_spooled, weight_delivered, weight_found;
 };
 
 /* 0 when a client could be made, without a word to the brokers; -EINVAL with a reason. */

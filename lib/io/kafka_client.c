@@ -43,10 +43,11 @@ void ft_kafka_client_free(struct ft_kafka_client *client)
 }
 
 int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_outgoing *message,
-                         void *report)
+                         const struct ft_kafka_prefix *prefix, void *report)
 {
     (void)client;
     (void)message;
+    (void)prefix;
     (void)report;
     return -ENOTSUP;
 }
@@ -384,9 +385,23 @@ static rd_kafka_headers_t *make_headers(const struct ft_kafka_outgoing *m)
     return headers;
 }
 
-int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoing *m, void *report)
+/* librdkafka frees it where it takes it. */
+static void *join(const struct ft_kafka_prefix *prefix, const struct ft_kafka_outgoing *m)
+{
+    uint8_t *value = malloc(prefix->len + m->len);
+
+    if (!value)
+        return NULL;
+    memcpy(value, prefix->bytes, prefix->len);
+    memcpy(value + prefix->len, m->value, m->len);
+    return value;
+}
+
+int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoing *m,
+                         const struct ft_kafka_prefix *prefix, void *report)
 {
     rd_kafka_headers_t *headers;
+    void *joined = NULL;
     rd_kafka_resp_err_t err;
     char line[2 * REASON_BYTES];
 
@@ -394,14 +409,18 @@ int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoi
         return -EINVAL;
     if (!c->client || c->failed)
         return -EAGAIN;
+    if (prefix->len && !(joined = join(prefix, m)))
+        return -EAGAIN;
     headers = make_headers(m);
-    err = rd_kafka_producev(c->client, RD_KAFKA_V_TOPIC(m->topic),
-                            RD_KAFKA_V_KEY(m->key, m->key_len), RD_KAFKA_V_PARTITION(m->partition),
-                            RD_KAFKA_V_VALUE((void *)(uintptr_t)m->value, m->len),
-                            RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(report), RD_KAFKA_V_END);
+    err = rd_kafka_producev(
+        c->client, RD_KAFKA_V_TOPIC(m->topic), RD_KAFKA_V_KEY(m->key, m->key_len),
+        RD_KAFKA_V_PARTITION(m->partition), RD_KAFKA_V_MSGFLAGS(joined ? RD_KAFKA_MSG_F_FREE : 0),
+        RD_KAFKA_V_VALUE(joined ? joined : (void *)(uintptr_t)m->value, prefix->len + m->len),
+        RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(report), RD_KAFKA_V_END);
     if (!err)
         return 0; /* the headers are the message's now */
     rd_kafka_headers_destroy(headers);
+    free(joined);
     switch (err) {
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
         snprintf(line, sizeof(line), "topic '%s': a message of %zu bytes was lost: %s", m->topic,

@@ -39,11 +39,12 @@ struct ft_kafka_client *ft_kafka_client_new(struct ft_loop *loop,
 /* Reports FT_KAFKA_AGAIN for what is pending, where librdkafka still does. Takes NULL. */
 void ft_kafka_client_free(struct ft_kafka_client *client);
 
-/* The message's value stays the caller's, and in place until its report. -EAGAIN: full, or failed
+/* The message's value stays the caller's, and in place until its report; with a prefix it is
+ * copied behind that. -EAGAIN: full, or failed
  * for good; -ESTALE: its transaction can only be aborted; -ENOENT: no such topic or partition;
  * -EMSGSIZE, -EINVAL. */
 int ft_kafka_client_send(struct ft_kafka_client *client, const struct ft_kafka_outgoing *message,
-                         void *report);
+                         const struct ft_kafka_prefix *prefix, void *report);
 
 /* Waits for reports, at most ms milliseconds. */
 void ft_kafka_client_flush(struct ft_kafka_client *client, int ms);

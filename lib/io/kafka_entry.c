@@ -8,7 +8,8 @@
 
 #include "lib/base/reader.h"
 
-#define ENTRY_VERSION   2
+#define ENTRY_VERSION   3
+#define ENTRY_WEIGHTED  3 /* with a weight, from it on */
 #define ENTRY_UNDIVIDED 1 /* without a partition */
 
 static void write_text(struct ft_writer *w, const char *text)
@@ -25,6 +26,7 @@ int ft_kafka_entry_write(struct ft_writer *w, const struct ft_kafka_outgoing *m)
     ft_write_u8(w, (uint8_t)(m->key_len >> 8));
     ft_write_u8(w, (uint8_t)m->key_len);
     ft_write_be32(w, (uint32_t)m->partition);
+    ft_write_be32(w, m->weight);
     write_text(w, m->topic);
     ft_write_bytes(w, m->key, m->key_len);
     for (size_t i = 0; i < m->header_count; i++) {
@@ -55,7 +57,9 @@ int ft_kafka_entry_read(const uint8_t *bytes, size_t len, struct ft_kafka_outgoi
     m.key_len = ft_read_be16(&r);
     if (version != ENTRY_UNDIVIDED)
         m.partition = (int32_t)ft_read_be32(&r);
-    if (!ft_reader_ok(&r) || (version != ENTRY_VERSION && version != ENTRY_UNDIVIDED) ||
+    if (version >= ENTRY_WEIGHTED)
+        m.weight = ft_read_be32(&r);
+    if (!ft_reader_ok(&r) || version < ENTRY_UNDIVIDED || version > ENTRY_VERSION ||
         m.header_count > FT_KAFKA_HEADERS_MAX)
         return -EBADMSG;
     m.topic = read_text(&r);
@@ -70,4 +74,12 @@ int ft_kafka_entry_read(const uint8_t *bytes, size_t len, struct ft_kafka_outgoi
         return -EBADMSG;
     *message = m;
     return 0;
+}
+
+uint32_t ft_kafka_entry_weight(const uint8_t *bytes, size_t len)
+{
+    struct ft_kafka_header headers[FT_KAFKA_HEADERS_MAX];
+    struct ft_kafka_outgoing m;
+
+    return ft_kafka_entry_read(bytes, len, &m, headers) == 0 ? m.weight : 0;
 }

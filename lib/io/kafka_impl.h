@@ -33,6 +33,9 @@ struct ft_kafka {
     struct ft_watch *tick;
     void (*on_error)(void *arg, const char *key, const char *text);
     void *arg;
+    int (*prefix)(void *arg, const struct ft_kafka_outgoing *message,
+                  struct ft_kafka_prefix *prefix);
+    void *prefix_arg;
     struct ft_kafka_kept *first, *last; /* in the order in which they were taken */
     uint64_t bytes, unsent;             /* of them */
     struct ft_writer entry;

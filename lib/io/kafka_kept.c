@@ -51,13 +51,16 @@ void ft_kafka_drop(struct ft_kafka *k, struct ft_kafka_kept *m)
 int ft_kafka_pass_on(struct ft_kafka *k, struct ft_kafka_kept *m)
 {
     struct ft_kafka_header headers[FT_KAFKA_HEADERS_MAX];
+    struct ft_kafka_prefix prefix = {.len = 0};
     struct ft_kafka_outgoing out;
     int rc = ft_kafka_entry_read(m->bytes, m->len, &out, headers);
 
     if (rc == -EBADMSG)
         k->stats.spool_damaged++;
-    else
-        rc = ft_kafka_client_send(k->client, &out, m);
+    else if (k->prefix)
+        rc = k->prefix(k->prefix_arg, &out, &prefix);
+    if (rc == 0)
+        rc = ft_kafka_client_send(k->client, &out, &prefix, m);
     if (rc == 0) {
         m->sent = true;
         k->unsent--;
@@ -70,6 +73,7 @@ int ft_kafka_pass_on(struct ft_kafka *k, struct ft_kafka_kept *m)
     k->stats.too_large += rc == -EMSGSIZE;
     k->stats.refused += rc == -EINVAL;
     k->stats.no_topic += rc == -ENOENT;
+    k->stats.other_format += rc == -EPROTO;
     ft_kafka_drop(k, m);
     return rc;
 }

@@ -12,6 +12,8 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/pcap.c lib/io/pcap.h \
 	lib/io/pcap_file.c lib/io/pcap_file.h \
 	lib/io/ready.c lib/io/ready.h \
+	lib/io/registry.c lib/io/registry.h \
+	lib/io/registry_answer.c lib/io/registry_answer.h \
 	lib/io/daemon_link.c lib/io/daemon_link.h \
 	lib/io/status_page.c lib/io/status_page.h \
 	lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \
@@ -28,6 +30,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/http.c lib/io/http_answer.c lib/io/http_channel.c lib/io/http_clients.c \
 	lib/io/http_files.c lib/io/http_get.c lib/io/http_gzip.c lib/io/http_routes.c lib/io/http_slices.c \
 	lib/io/http_rendering.c lib/io/http_rendering.h \
+	lib/io/web_client.c lib/io/web_client.h \
 	lib/io/http.h lib/io/http_impl.h \
 	lib/io/snmp.h lib/io/snmp_impl.h \
 	lib/io/verbs.h \
@@ -61,5 +64,5 @@ endif
 # What a program that uses lib/io links, besides its own libraries in front; --as-needed drops what
 # it does not use.
 IO_LIBS = lib/io/libftio.a lib/base/libftbase.a $(EVENT_SSL_LIBS) $(EVENT_LIBS) $(PCAP_LIBS) \
-	$(MNL_LIBS) $(RDKAFKA_LIBS) $(JANSSON_LIBS) $(NETSNMP_LIBS) $(IBVERBS_LIBS) $(SYSTEMD_LIBS) $(ZLIB_LIBS) \
+	$(MNL_LIBS) $(RDKAFKA_LIBS) $(CURL_LIBS) $(JANSSON_LIBS) $(NETSNMP_LIBS) $(IBVERBS_LIBS) $(SYSTEMD_LIBS) $(ZLIB_LIBS) \
 	$(ZSTD_LIBS)

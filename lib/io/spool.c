@@ -40,6 +40,7 @@ struct ft_spool {
     uint64_t low;     /* those before are done with */
     uint64_t cursor;  /* the next to be read */
     uint64_t end;
+    uint64_t begun; /* the first number of this process */
     uint64_t bytes;
     struct ft_spool_stats stats;
 };
@@ -57,6 +58,18 @@ static uint64_t entries_in(const struct ft_spool_segment *g, uint64_t from, uint
     from = from > g->first ? from : g->first;
     to = to < last ? to : last;
     return from < to ? to - from : 0;
+}
+
+static uint32_t weigh(const struct ft_spool *s, const void *bytes, size_t len)
+{
+    return s->config.weigh ? s->config.weigh(bytes, len) : 0;
+}
+
+/* Nobody will read it any more. */
+static void forget_weight(struct ft_spool *s, struct ft_spool_segment *g)
+{
+    s->stats.weight_unread -= g->weight;
+    g->weight = 0;
 }
 
 static void close_current(struct ft_spool *s)
@@ -276,6 +289,7 @@ struct ft_spool *ft_spool_open(const struct ft_spool_config *config, char *error
     if (rc < 0)
         goto fail;
     s->cursor = s->low;
+    s->begun = s->end;
     return s;
 fail:
     snprintf(error, error_bytes, "%s: %s%s%s", config->folder, what ? what : "", what ? ": " : "",
@@ -306,11 +320,12 @@ void ft_spool_close(struct ft_spool *s)
 /* What of it was read lies in its reader's memory, and is not lost. */
 static void drop_oldest(struct ft_spool *s)
 {
-    const struct ft_spool_segment *g = &s->segments[0];
+    struct ft_spool_segment *g = &s->segments[0];
     uint64_t from = s->cursor > s->low ? s->cursor : s->low, end = end_of(g);
     uint64_t lost = entries_in(g, from, UINT64_MAX), read = entries_in(g, s->low, from);
 
     s->stats.dropped_oldest += lost;
+    forget_weight(s, g);
     s->stats.unread -= lost;
     s->stats.released += read;
     s->stats.kept -= lost + read;
@@ -351,6 +366,7 @@ static int prepare(struct ft_spool *s, uint64_t need)
 int ft_spool_append(struct ft_spool *s, const void *bytes, size_t len, uint64_t *number)
 {
     uint64_t need = FT_SEGMENT_ENTRY_BYTES + len;
+    uint32_t weight = weigh(s, bytes, len);
     bool cap;
     int rc;
 
@@ -377,6 +393,8 @@ int ft_spool_append(struct ft_spool *s, const void *bytes, size_t len, uint64_t 
     s->stats.appended++;
     s->stats.kept++;
     s->stats.unread++;
+    s->segments[s->count - 1].weight += weight;
+    s->stats.weight_unread += weight;
     return 0;
 }
 
@@ -384,6 +402,8 @@ void ft_spool_skip(struct ft_spool *s)
 {
     s->cursor = s->end;
     s->stats.unread = 0;
+    for (size_t i = 0; i < s->count; i++)
+        forget_weight(s, &s->segments[i]);
 }
 
 /* The segment of the next entry to be read; NULL: there is none. Between two segments numbers may
@@ -428,6 +448,17 @@ static int read_one(struct ft_spool *s, const struct ft_spool_segment *g, const 
     return rc;
 }
 
+static void note_read(struct ft_spool *s, struct ft_spool_segment *g, uint32_t weight)
+{
+    s->stats.unread--;
+    if (s->cursor < s->begun) {
+        s->stats.weight_found += weight;
+        return;
+    }
+    g->weight -= weight;
+    s->stats.weight_unread -= weight;
+}
+
 int ft_spool_next(struct ft_spool *s, const uint8_t **bytes, size_t *len, uint64_t *number)
 {
     struct ft_spool_segment *g;
@@ -437,8 +468,8 @@ int ft_spool_next(struct ft_spool *s, const uint8_t **bytes, size_t *len, uint64
         uint64_t lost;
 
         if (rc == 0) {
+            note_read(s, g, weigh(s, *bytes, *len));
             *number = s->cursor++;
-            s->stats.unread--;
             return 0;
         }
         close_reader(s);
@@ -450,6 +481,7 @@ int ft_spool_next(struct ft_spool *s, const uint8_t **bytes, size_t *len, uint64
         s->stats.unread -= lost;
         s->stats.kept -= lost;
         g->bad += lost;
+        forget_weight(s, g);
         s->cursor = end_of(g);
         if (g == &s->segments[s->count - 1])
             close_current(s);

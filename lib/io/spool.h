@@ -22,6 +22,9 @@ struct ft_spool_config {
     uint64_t bytes_max; /* of all files, at least FT_SPOOL_BYTES_MIN */
     size_t entry_bytes_max;
     bool keep_oldest; /* at the cap the newest entry is refused, else the oldest file goes */
+    /* What an entry weighs, for the sums below; NULL: nothing. What is found at the start is
+     * weighed when it is read, since nobody reads all of it before. */
+    uint32_t (*weigh)(const uint8_t *bytes, size_t len);
 };
 
 #define FT_SPOOL_BYTES_MIN (UINT64_C(64) << 10)
@@ -34,9 +37,11 @@ struct ft_spool_stats {
     uint64_t damaged;        /* that could not be read back */
     uint64_t refused_newest; /* at the cap, and the next by the disk: not in appended */
     uint64_t refused_disk;
-    uint64_t torn;        /* files that a kill had cut off within an entry */
-    uint64_t unread;      /* entries that ft_spool_next() has not given yet */
-    uint64_t kept, bytes; /* entries not done with, and the bytes of the files */
+    uint64_t torn;          /* files that a kill had cut off within an entry */
+    uint64_t unread;        /* entries that ft_spool_next() has not given yet */
+    uint64_t kept, bytes;   /* entries not done with, and the bytes of the files */
+    uint64_t weight_unread; /* of entries that this process appended */
+    uint64_t weight_found;  /* of those found at the start, as far as they were read */
 };
 
 /* NULL with a complaint that names the folder. */

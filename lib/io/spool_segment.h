@@ -18,8 +18,9 @@
 struct ft_spool_segment {
     uint64_t first; /* number of its first entry */
     uint64_t count;
-    uint64_t bytes; /* of the file, as far as entries are complete */
-    uint64_t bad;   /* of these entries, at its end, that cannot be read */
+    uint64_t bytes;  /* of the file, as far as entries are complete */
+    uint64_t bad;    /* of these entries, at its end, that cannot be read */
+    uint64_t weight; /* of those that this process appended and did not read; spool.c keeps it */
 };
 
 /* The file's name, and the number in it; -EINVAL for another file. */

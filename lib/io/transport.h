@@ -93,6 +93,7 @@ struct ft_sender_config {
 struct ft_sender_stats {
     uint64_t payloads, payloads_acked, payloads_dropped, payloads_queued;
     uint64_t records, records_acked, records_dropped, records_queued;
+    uint64_t records_found; /* of them: an earlier start of the program had left them in a spool */
     uint64_t queue_bytes;
     uint64_t connects;
     /* Records sent to one receiver, not acknowledged by it and sent to another one: both may have

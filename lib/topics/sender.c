@@ -95,18 +95,23 @@ static int send_batch(void *self, const void *payload, size_t len, uint32_t reco
 static void fill_stats(const void *self, struct ft_sender_stats *stats)
 {
     const struct sender *s = self;
+    uint64_t payloads, records, queued;
     struct ft_kafka_stats k;
 
     ft_kafka_stats(s->kafka, &k);
+    payloads = s->parts + k.found;
+    records = s->records + k.weight_found;
+    queued = k.weight_pending + k.weight_spooled;
     *stats = (struct ft_sender_stats){
-        .payloads = s->parts,
+        .payloads = payloads,
         .payloads_acked = k.delivered,
-        .payloads_queued = k.pending,
-        .payloads_dropped = s->parts - k.delivered - k.pending,
-        .records = s->records,
+        .payloads_queued = k.pending + k.spooled,
+        .payloads_dropped = payloads - k.delivered - k.pending - k.spooled,
+        .records = records,
+        .records_found = k.weight_found,
         .records_acked = k.weight_delivered,
-        .records_queued = k.weight_pending,
-        .records_dropped = s->records - k.weight_delivered - k.weight_pending,
+        .records_queued = queued,
+        .records_dropped = records - k.weight_delivered - queued,
         .connected = ft_kafka_client_stats(s->kafka)->connected,
     };
 }
@@ -134,6 +139,7 @@ static void free_sender(void *self)
 int ft_topic_sender_open(struct ft_loop *loop, const struct ft_topic_sender_config *config,
                          struct ft_sender_transport *transport, char *error, size_t error_bytes)
 {
+    struct ft_kafka_config kafka = config->kafka;
     struct sender *s = calloc(1, sizeof(*s));
 
     if (!s)
@@ -152,7 +158,8 @@ int ft_topic_sender_open(struct ft_loop *loop, const struct ft_topic_sender_conf
         snprintf(s->topics[i], TOPIC_BYTES, "%s%s",
                  config->topic_prefix ? config->topic_prefix : "",
                  ft_ingest_topic_name((enum ft_ingest_topic)i));
-    s->kafka = ft_kafka_new(loop, &config->kafka, error, error_bytes);
+    kafka.message_bytes_max = MESSAGE_BYTES + TOPIC_BYTES;
+    s->kafka = ft_kafka_new(loop, &kafka, error, error_bytes);
     if (!s->kafka) {
         free_sender(s);
         return -EINVAL;

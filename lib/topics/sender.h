@@ -7,6 +7,9 @@
  *
  * The queue is librdkafka's: when it is full, and when the brokers refuse a message or do not take
  * it in time, its records are dropped and counted; their numbers are missing at the daemon then.
+ * With a spool they wait on disk instead, over restarts too: messages of an earlier start go out
+ * before those of this one, as that start numbered them. Their records count as sent when they are
+ * read from the spool; those that the spool dropped before are counted in messages alone.
  * Owner: the sender (lib/io/transport.h) that it is the way of. Thread: the loop's.
  */
 #include <stddef.h>

@@ -14,6 +14,14 @@
 #define WARN_NS     (INT64_C(60) * 1000000000)
 #define WARN_BURST  5
 
+enum {
+    SPOOL_DROPS_OLDEST,
+    SPOOL_REFUSES_NEWEST,
+};
+
+const char *const ft_topic_spool_full[] = {
+    [SPOOL_DROPS_OLDEST] = "oldest", [SPOOL_REFUSES_NEWEST] = "newest", NULL};
+
 static void on_error(void *arg, const char *key, const char *text)
 {
     char location[FT_RUN_LOCATION_BYTES];
@@ -41,6 +49,10 @@ static int fill(const struct ft_topic_settings *s, const struct ft_sender_config
                   .client_id = sender->program,
                   .queue_bytes_max = sender->queue_bytes_max,
                   .message_timeout_ns = s->message_timeout_ns,
+                  .spool = s->spool && *s->spool ? s->spool : NULL,
+                  .spool_bytes_max = s->spool_bytes,
+                  .spool_after_ns = s->spool_after_ns,
+                  .spool_keeps_oldest = s->spool_full == SPOOL_REFUSES_NEWEST,
                   .properties = (const char *const *)*properties,
                   .on_error = on_error},
         .topic_prefix = s->topic_prefix,
@@ -85,6 +97,8 @@ bool ft_topic_settings_equal(const struct ft_topic_settings *a, const struct ft_
 {
     return same(a->brokers, b->brokers) && same(a->topic_prefix, b->topic_prefix) &&
            a->partitions == b->partitions && a->message_timeout_ns == b->message_timeout_ns &&
+           same(a->spool, b->spool) && a->spool_bytes == b->spool_bytes &&
+           a->spool_after_ns == b->spool_after_ns && a->spool_full == b->spool_full &&
            ft_strings_equal(&a->properties, &b->properties) &&
            ft_strings_equal(&a->secrets, &b->secrets);
 }

@@ -17,8 +17,15 @@ struct ft_topic_settings {
     char *topic_prefix;
     uint64_t partitions;
     int64_t message_timeout_ns;
+    char *spool; /* NULL: none */
+    uint64_t spool_bytes;
+    int64_t spool_after_ns;
+    int spool_full; /* index in ft_topic_spool_full */
     struct ft_strings properties, secrets;
 };
+
+/* "oldest", "newest": what is lost where the spool is full. */
+extern const char *const ft_topic_spool_full[];
 
 /* Rows of a program's table, of the struct ft_topic_settings at this offset. */
 #define FT_TOPIC_OPTIONS(at)                                                                       \
@@ -46,7 +53,37 @@ struct ft_topic_settings {
          .standard = "60s",                                                                        \
          .min = 1,                                                                                 \
          .max = 86400,                                                                             \
-         .help = "A message that the brokers did not take in this time is dropped and counted."},  \
+         .help = "A message that the brokers did not take in this time is dropped and counted. "   \
+                 "Where there is a spool it waits instead."},                                      \
+        {.key = "kafka.spool",                                                                     \
+         .type = FT_OPTION_STRING,                                                                 \
+         .offset = (at) + offsetof(struct ft_topic_settings, spool),                               \
+         .help = "Folder where messages wait on disk while no broker takes them, and over "        \
+                 "restarts (/var/lib/fabrictrace/agent.spool). It is made where its parent is "    \
+                 "there; one program uses it at a time. "                                          \
+                 "What arrives too late for its window the daemon counts as late."},               \
+        {.key = "kafka.spool_bytes",                                                               \
+         .type = FT_OPTION_SIZE,                                                                   \
+         .offset = (at) + offsetof(struct ft_topic_settings, spool_bytes),                         \
+         .standard = "256MiB",                                                                     \
+         .min = 1048576,                                                                           \
+         .max = 17592186044416,                                                                    \
+         .help = "Disk space that the spool may use."},                                            \
+        {.key = "kafka.spool_full",                                                                \
+         .type = FT_OPTION_ENUM,                                                                   \
+         .offset = (at) + offsetof(struct ft_topic_settings, spool_full),                          \
+         .standard = "oldest",                                                                     \
+         .choices = ft_topic_spool_full,                                                           \
+         .help = "Which messages are lost, and counted, where the spool or its disk is full: the " \
+                 "oldest in it, about a sixteenth of it at once, or the newest."},                 \
+        {.key = "kafka.spool_after",                                                               \
+         .type = FT_OPTION_DURATION,                                                               \
+         .offset = (at) + offsetof(struct ft_topic_settings, spool_after_ns),                      \
+         .standard = "2s",                                                                         \
+         .min = 0.1,                                                                               \
+         .max = 3600,                                                                              \
+         .help = "When messages wait and none was delivered for this time, the spool takes over. " \
+                 "A kill before that loses what waits in memory."},                                \
         {.key = "kafka.properties",                                                                \
          .type = FT_OPTION_MAP,                                                                    \
          .offset = (at) + offsetof(struct ft_topic_settings, properties),                          \

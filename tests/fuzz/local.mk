@@ -22,6 +22,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_probe \
 	tests/fuzz/fuzz_ras \
 	tests/fuzz/fuzz_rdma \
+	tests/fuzz/fuzz_registry \
 	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
 	tests/fuzz/fuzz_spool \
@@ -111,6 +112,10 @@ tests_fuzz_fuzz_message_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_packet_SOURCES = tests/fuzz/fuzz_packet.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_packet_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_packet_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_registry_SOURCES = tests/fuzz/fuzz_registry.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_registry_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_registry_LDADD = lib/io/libftio.a lib/base/libftbase.a $(JANSSON_LIBS)
 
 tests_fuzz_fuzz_unpack_SOURCES = tests/fuzz/fuzz_unpack.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_unpack_LDFLAGS = $(fuzz_ldflags)

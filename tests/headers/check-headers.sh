@@ -36,6 +36,7 @@ third_party=(
     "event2/*        lib/io/*.c"
     "net-snmp/*      lib/io/snmp*.c"
     "librdkafka/*    lib/io/kafka*.c"
+    "curl/*          lib/io/web_client.c"
     "openssl/*       lib/io/tls*.c"
     "pcap.h          lib/io/pcap*.c"
     "zlib.h          lib/io/unpack.c lib/io/http_gzip.c"
@@ -48,7 +49,7 @@ third_party=(
     "term.h          cli/top/top_screen.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
-    "jansson.h       proto/json*.c cli/output/answer.c lib/io/kafka_stats.c"
+    "jansson.h       proto/json*.c cli/output/answer.c lib/io/kafka_stats.c lib/io/registry*.c"
     "protobuf-c/*    proto/*"
 )
 

@@ -3,7 +3,8 @@
 """A real agent and a real poller that send over a real broker, which is killed (-9) and comes back in
 the middle. Every packet that the kernel was given is in the agent's messages once, as kcat reads them
 and a decoder of its own; every record that the poller made the daemon has; nothing is dropped, and
-what each of the three says of itself adds up. Needs root, for the capture.
+what each of the three says of itself adds up. With a spool that holds over restarts: while the broker
+is away the agent is ended with SIGTERM and the poller killed with -9. Needs root, for the capture.
 usage: check_senders.py (in the build folder)"""
 import os
 import socket
@@ -28,7 +29,9 @@ PARTITIONS = 3
 FLOWS, PACKETS = 20, 50  # of a flow, in each of two halves
 ROCE = 4791
 WRITE_ONLY = 10
+CAPTURED = 'fabrictrace_agent_processed_total{stage="packets",unit="packets"}'
 # Of fabrictrace.proto.
+PROGRAM, BOOT, SEQUENCE, COUNT = 1, 3, 4, 6
 BATCH, RECORDS, FLOW, TUPLE, SPORT, DIRECTION, DATA_PACKETS, TX = 8, 1, 2, 6, 3, 7, 9, 1
 
 
@@ -67,14 +70,24 @@ def packets_in(envelope):
     return found
 
 
-def captured(endpoint):
-    data = subprocess.run(["kcat", "-C", "-q", "-e", "-b", endpoint, "-t", "fabrictrace.ingest.flows",
-                           "-o", "beginning", "-m", "60", "-f", "%R%s"], capture_output=True).stdout
-    found, at = Counter(), 0
-    while at < len(data):
-        size, = struct.unpack_from(">i", data, at)
-        found.update(packets_in(data[at + 4:at + 4 + size]))
-        at += 4 + size
+def envelopes(endpoint, topic):
+    """(partition, envelope) of each message, in its order."""
+    text = subprocess.run(["kcat", "-C", "-q", "-e", "-b", endpoint, "-t", f"fabrictrace.ingest.{topic}",
+                           "-o", "beginning", "-m", "60", "-f", "%p %R%s"], capture_output=True).stdout
+    at = 0
+    while at < len(text):
+        space = text.index(b" ", at)
+        size, = struct.unpack_from(">i", text, space + 1)
+        yield int(text[at:space]), text[space + 5:space + 5 + size]
+        at = space + 5 + size
+
+
+def captured(endpoint, repeated):
+    """repeated: what is there twice, byte for byte, counts once."""
+    found = Counter()
+    sent = [one for _, one in envelopes(endpoint, "flows")]
+    for one in set(sent) if repeated else sent:
+        found.update(packets_in(one))
     return found
 
 
@@ -90,9 +103,9 @@ class Traffic:
             s.bind(("127.0.0.1", 0))
             self.sockets.append(s)
 
-    def arrived(self, endpoint):
+    def arrived(self, endpoint, repeated=False):
         """Whether each packet is in the topic, once. Others may send on this host, too."""
-        found = captured(endpoint)
+        found = captured(endpoint, repeated)
         # Of what a host sends to itself the capture has one side.
         return all(found[s.getsockname()[1], TX] == self.packets for s in self.sockets)
 
@@ -115,11 +128,11 @@ class Traffic:
             s.close()
 
 
-def over_kafka(program, endpoint):
+def over_kafka(program, endpoint, more="message_timeout: 1h"):
     text = program.config.read_text()
     program.config.write_text(text[:text.index("daemon:")] +
                               f"kafka: {{brokers: \"{endpoint}\", partitions: {PARTITIONS}, "
-                              "message_timeout: 1h}\n")
+                              f"{more}}}\n")
     return program
 
 
@@ -170,6 +183,89 @@ def test_senders(folder):
         broker.end(kafka, 15, 60)
 
 
+def spooled_bytes(folder):
+    return sum(f.stat().st_size for f in folder.glob("*")) if folder.exists() else 0
+
+
+def records_by_start(endpoint, program):
+    """{start of the program: records} of what it put into the topics, by its numbers: none is missing.
+    Who is ended may leave messages in the spool that did arrive; the next start sends these once more."""
+    found, seen = Counter(), {}
+    for topic in ("flows", "state", "reports"):
+        for partition, one in envelopes(endpoint, topic):
+            e = {n: v for n, v in fields(one) if n != BATCH}
+            if e[PROGRAM] != program.encode():
+                continue
+            numbers = seen.setdefault((topic, partition, e[BOOT]), {})
+            if numbers.setdefault(e[SEQUENCE], one) is one:
+                found[e[BOOT]] += e[COUNT]
+            elif numbers[e[SEQUENCE]] != one:
+                check(f"{program}: two messages of one number are the same", False, (topic, e[SEQUENCE]))
+    gaps = {k[:2]: sorted(n) for k, n in seen.items() if sorted(n) != list(range(1, len(n) + 1))}
+    equal(f"{program}: no number is missing", gaps, {})
+    return found
+
+
+def test_spool(folder):
+    """The broker is away over the end of both: nothing that was in a spool is lost."""
+    kafka = folder / "kafka"
+    broker.start(kafka)
+    endpoint = broker.address(kafka)
+    agent = poller = traffic = None
+    try:
+        tcp = Daemon(folder, (LAB / "topology.yaml").read_text())  # never started: its port alone
+        poller, agent = (over_kafka(p, endpoint, f"spool: {folder / p.name}.spool, spool_after: 100ms")
+                         for p in (Poller(folder, tcp), Agent(folder, tcp)))
+        agent.config.write_text(agent.config.read_text() + f"filter: udp dst port {ROCE}\n"
+                                "report_interval: 1s\nrdma: {enabled: false}\n")
+        spools = {p: folder / f"{p.name}.spool" for p in (agent, poller)}
+        names = {agent: "fabrictrace_agent", poller: "fabrictrace_switchpoll"}
+        for p in names:
+            p.start()
+        traffic = Traffic(poller)
+        agent.log_says("capturing on")
+        traffic.send()
+        until("all packets are in the topic", lambda: traffic.arrived(endpoint), WAIT_S)
+        broker.end(kafka, 9, 60)
+        before = agent.metric(CAPTURED)
+        empty = {p: spooled_bytes(s) for p, s in spools.items()}
+        traffic.send()
+        for p in names:
+            until(f"{p.name}: its spool takes over", lambda: spooled_bytes(spools[p]) > empty[p] + 1000,
+                  WAIT_S)
+        traffic.send()
+        until("the poller has made more", lambda: transport(poller, names[poller])[2] > 0, WAIT_S)
+        received, sent, waiting = transport(poller, names[poller])
+        equal("the poller drops nothing", received, sent + waiting)
+        poller.kill()
+        until("the agent has all packets", lambda: agent.metric(CAPTURED) >= before + 2 * FLOWS * PACKETS,
+              WAIT_S)
+        agent.stop()
+        for p in names:
+            p.start()
+        traffic.sent = 0
+        agent.log_says("capturing on", 2)
+        traffic.send()
+        broker.start(kafka)
+        until("all packets are in the topic, of both starts", lambda: traffic.arrived(
+            endpoint, repeated=True), WAIT_S)
+        for p in names:
+            until(f"{p.name}: nothing waits", lambda: transport(p, names[p])[2] == 0, WAIT_S)
+            now = transport(p, names[p])
+            equal(f"{p.name}: nothing is dropped", now[0], now[1])
+        records_by_start(endpoint, agent.name)
+        starts = records_by_start(endpoint, poller.name)
+        check("of the start that was killed all is there that was in its account",
+              any(n >= received for n in starts.values()), (received, starts))
+    finally:
+        if traffic:
+            traffic.close()
+        for program in (agent, poller):
+            if program:
+                program.kill()
+        broker.end(kafka, 15, 60)
+
+
 def messages(endpoint, topic):
     """How many are in it."""
     text = subprocess.run(["kcat", "-C", "-q", "-e", "-b", endpoint, "-t", topic, "-o", "beginning",
@@ -210,6 +306,6 @@ if __name__ == "__main__":
         broker.fetch()
     except broker.Lacking as lack:
         sys.exit(f"FAIL: no Kafka broker: {lack}")
-    code = run_tests(test_senders)
+    code = run_tests(test_senders, test_spool)
     print(f"{'FAIL' if failures else 'PASS'}: agent and poller lose nothing while the broker is away")
     sys.exit(code)

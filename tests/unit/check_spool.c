@@ -20,12 +20,19 @@ static char root[] = "/dev/shm/fabrictrace-spool.XXXXXX";
 static char folder[64];
 static struct ft_spool_stats st;
 
+static uint32_t weigh(const uint8_t *bytes, size_t len)
+{
+    (void)bytes;
+    return (uint32_t)len;
+}
+
 static struct ft_spool *open_spool(uint64_t bytes_max, bool keep_oldest)
 {
     const struct ft_spool_config config = {.folder = folder,
                                            .bytes_max = bytes_max,
                                            .entry_bytes_max = ENTRY_MAX,
-                                           .keep_oldest = keep_oldest};
+                                           .keep_oldest = keep_oldest,
+                                           .weigh = weigh};
     char error[256] = "";
     struct ft_spool *s;
 
@@ -400,7 +407,47 @@ START_TEST(any_order_of_steps)
 }
 END_TEST
 
+START_TEST(what_waits_is_weighed)
+{
+    struct ft_spool *s = open_spool(FT_SPOOL_BYTES_MIN, false);
+    char text[ENTRY_MAX];
+    const uint8_t *bytes;
+    uint64_t number, sum = 0;
+    size_t len;
+
+    /* Far over the cap: what went with the oldest files weighs nothing any more. */
+    for (unsigned i = 0; i < 1000; i++)
+        ck_assert_int_eq(ft_spool_append(s, text, text_of(i, text), &number), 0);
+    ft_spool_stats(s, &st);
+    ck_assert_uint_gt(st.dropped_oldest, 0);
+    for (uint64_t left = st.weight_unread; ft_spool_next(s, &bytes, &len, &number) == 0;) {
+        sum += len;
+        ft_spool_stats(s, &st);
+        ck_assert_uint_eq(st.weight_unread, left - sum);
+    }
+    ck_assert_uint_eq(st.weight_unread, 0);
+    ft_spool_release(s, number + 1);
+    ck_assert_int_eq(ft_spool_append(s, "four", 4, &number), 0);
+    ft_spool_skip(s);
+    ft_spool_stats(s, &st);
+    ck_assert_uint_eq(st.weight_unread, 0);
+    ft_spool_close(s);
+    /* What is found is weighed when it is read. */
+    s = open_spool(FT_SPOOL_BYTES_MIN, false);
+    ck_assert_int_eq(ft_spool_append(s, "seven..", 7, &number), 0);
+    ft_spool_stats(s, &st);
+    ck_assert_uint_eq(st.weight_found, 0);
+    ck_assert_uint_eq(st.weight_unread, 7);
+    ck_assert_int_eq(ft_spool_next(s, &bytes, &len, &number), 0);
+    ft_spool_stats(s, &st);
+    ck_assert_uint_eq(st.weight_found, 4);
+    ck_assert_uint_eq(st.weight_unread, 7);
+    end(s);
+}
+END_TEST
+
 FT_UNIT_MAIN("spool", what_goes_in_comes_out_in_order, what_is_not_released_is_there_after_a_kill,
              what_was_skipped_is_there_after_a_kill, a_cut_end_is_left_out, damage_is_counted,
              at_the_cap_the_oldest_go, at_the_cap_the_newest_are_refused,
-             a_disk_that_refuses_is_counted, one_process_at_a_time, any_order_of_steps)
+             a_disk_that_refuses_is_counted, one_process_at_a_time, any_order_of_steps,
+             what_waits_is_weighed)

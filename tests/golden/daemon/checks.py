@@ -11,6 +11,7 @@ from rig import check, equal  # noqa: E402
 EX_CONFIG = 78
 AGENT = "interfaces: []\nnccl: {socket: {folder}/nccl.sock}\nhttp: 'off'\n"
 POLLER = "listen: 127.0.0.1:0\nhttp: 'off'\n"
+REGISTRY = "sinks: [kafka]\nkafka:\n  spool: {folder}/spool\n  registry:\n"
 SNMP = "credentials:\n  a: {version: 3, user: u, auth: SHA, auth_secret_file: %s%s}\nswitches: []\n"
 
 
@@ -64,6 +65,8 @@ def test_daemon(folder):
     public = folder / "public"
     public.write_text("secret\n")
     public.chmod(0o644)
+    (folder / "private").write_text("secret\n")
+    (folder / "private").chmod(0o600)
     for what, config, want in (
             ("a sink without a folder", "sinks:\n  - file:{folder}/none/x\n",
              "{config}:1: key 'sinks': 'file:{folder}/none/x': No such file or directory"),
@@ -93,6 +96,24 @@ def test_daemon(folder):
              "{config}:2: key 'kafka.spool': '{folder}/no': No such file or directory"),
             ("a spool that is a file", "sinks: [kafka]\nkafka: {spool: {folder}/public}\n",
              "{config}:2: key 'kafka.spool': '{folder}/public' is not a folder"),
+            ("a registry without a spool", "sinks: [kafka]\nkafka: {registry: {url: http://r:1}}\n",
+             "{config}:2: key 'kafka.registry.url': what waits for it needs kafka.spool"),
+            ("a registry that is no URL", REGISTRY + "    url: r:1\n",
+             "{config}:5: key 'kafka.registry.url': neither http://HOST nor https://HOST"),
+            ("a name in a registry's URL", REGISTRY + "    url: https://me:pw@r:1\n",
+             "{config}:5: key 'kafka.registry.url': it has neither a user nor"),
+            ("a password that anybody could read", REGISTRY +
+             "    url: http://r:1\n    user: me\n    password_file: {folder}/private\n",
+             "{config}:5: key 'kafka.registry.url': a secret does not go over http beyond this machine"),
+            ("half a name", REGISTRY + "    url: http://[::1]:1\n    user: me\n",
+             "{config}:6: key 'kafka.registry.user': a user and a password_file go together"),
+            ("a registry's password for everybody", REGISTRY +
+             "    url: https://r:1\n    user: me\n    password_file: {folder}/public\n",
+             "{config}:7: key 'kafka.registry.password_file': {folder}/public: everybody may read"),
+            ("half a certificate", REGISTRY + "    url: https://r:1\n    cert: {folder}/public\n",
+             "{config}:6: key 'kafka.registry.cert': a cert and a key go together"),
+            ("no authority", REGISTRY + "    url: https://r:1\n    ca: {folder}/none\n",
+             "{config}:6: key 'kafka.registry.ca': '{folder}/none': No such file"),
             ("a group of nobody", "group: {role: member, name: ''}\nkafka: {ingest: yes}\n",
              "{config}:1: key 'group.name': it is empty"),
             ("a group that gives what is given",
