@@ -72,6 +72,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/group/progress.c daemon/group/progress.h \
 	daemon/group/reader.c daemon/group/reader.h \
 	daemon/group/role.c daemon/group/role.h \
+	daemon/inference/inference.c daemon/inference/inference.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/hashes/hashes_impl.h daemon/hashes/hashes_set.c \
 	daemon/plans/bearing.c daemon/plans/bearing.h \
@@ -171,7 +172,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/window/window.c daemon/window/window.h
 
 DAEMON_LIBS = daemon/libftdaemon.a lib/topics/libfttopics.a lib/whatif/libftwhatif.a lib/files/libftfiles.a lib/sim/libftsim.a lib/config/libftconfig.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a \
-	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
+	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS) $(LAPACKE_LIBS)
 
 sbin_PROGRAMS += daemon/fabrictraced
 daemon_fabrictraced_SOURCES = daemon/main.c

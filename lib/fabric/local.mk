@@ -24,6 +24,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/topology_builder.c \
 	lib/fabric/topology_distance.c \
 	lib/fabric/topology_impl.h \
+	lib/fabric/tomography.c lib/fabric/tomography.h \
 	lib/fabric/trial.c lib/fabric/trial.h \
 	lib/fabric/trust.c lib/fabric/trust.h \
 	lib/fabric/underuse.c lib/fabric/underuse.h \
