@@ -121,7 +121,7 @@ static struct ft_followed_plan *slot_of(struct ft_follower *f, const Fabrictrace
     return best;
 }
 
-/* Whether a plan may take the place of another of its job: where no two hosts agree on being in the
+/* Whether a plan may replace another of its job: where no two hosts agree on being in the
  * job, only of one that the same host spoke of first. */
 static bool may_replace(const struct ft_follower *f, const struct ft_followed_plan *by,
                         const struct ft_followed_plan *other, int64_t now_ms)
