@@ -172,7 +172,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/window/window.c daemon/window/window.h
 
 DAEMON_LIBS = daemon/libftdaemon.a lib/topics/libfttopics.a lib/whatif/libftwhatif.a lib/files/libftfiles.a lib/sim/libftsim.a lib/config/libftconfig.a lib/diagnosis/libftdiagnosis.a lib/fabric/libftfabric.a \
-	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS) $(LAPACKE_LIBS)
+	proto/libftproto.a $(IO_LIBS) $(YAML_LIBS) $(JANSSON_LIBS) $(PROTOBUFC_LIBS)
 
 sbin_PROGRAMS += daemon/fabrictraced
 daemon_fabrictraced_SOURCES = daemon/main.c

@@ -17,6 +17,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/numbers.c lib/fabric/numbers.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/shares.c \
+	lib/fabric/singular.c lib/fabric/singular.h \
 	lib/fabric/spraying.c lib/fabric/spraying.h \
 	lib/fabric/spread.c lib/fabric/spread.h \
 	lib/fabric/topology.c lib/fabric/topology.h \

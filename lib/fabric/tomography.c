@@ -4,11 +4,12 @@
 #include "lib/fabric/tomography.h"
 
 #include <errno.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/fabric/singular.h"
 
 /* So many more windows than flows. */
 #define SPARE_LEAST 6
@@ -42,7 +43,7 @@ struct work {
     size_t rows, learnt, columns;
     double *weight;                  /* by window: 1 / what all flows sent */
     double *scale;                   /* by column: its length */
-    double *a, *u, *s, *vt, *parts;  /* parts: columns x links */
+    double *a, *s, *v, *parts;       /* parts: columns x links */
     double *spread, *hidden, *noise; /* by column, by column, by link */
 };
 
@@ -53,9 +54,8 @@ static void free_work(struct work *w)
     free(w->weight);
     free(w->scale);
     free(w->a);
-    free(w->u);
     free(w->s);
-    free(w->vt);
+    free(w->v);
     free(w->parts);
     free(w->spread);
     free(w->hidden);
@@ -126,14 +126,13 @@ static bool allocate(struct work *w)
     size_t n = w->columns, links = w->in->links;
 
     w->a = calloc(w->learnt * n, sizeof(double));
-    w->u = calloc(w->learnt * n, sizeof(double));
     w->s = calloc(n, sizeof(double));
-    w->vt = calloc(n * n, sizeof(double));
+    w->v = calloc(n * n, sizeof(double));
     w->parts = calloc(n * links + 1, sizeof(double));
     w->spread = calloc(n, sizeof(double));
     w->hidden = calloc(n, sizeof(double));
     w->noise = calloc(links + 1, sizeof(double));
-    return w->a && w->u && w->s && w->vt && w->parts && w->spread && w->hidden && w->noise;
+    return w->a && w->s && w->v && w->parts && w->spread && w->hidden && w->noise;
 }
 
 static int decompose(struct work *w)
@@ -141,11 +140,7 @@ static int decompose(struct work *w)
     for (size_t k = 0; k < w->columns; k++)
         for (size_t t = 0; t < w->learnt; t++)
             w->a[k * w->learnt + t] = sent(w, t, w->column[k]) / w->scale[k];
-    return LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'S', (lapack_int)w->learnt, (lapack_int)w->columns,
-                          w->a, (lapack_int)w->learnt, w->s, w->u, (lapack_int)w->learnt, w->vt,
-                          (lapack_int)w->columns)
-               ? -EDOM
-               : 0;
+    return ft_singular(w->a, w->learnt, w->columns, w->s, w->v);
 }
 
 static bool is_distinct(const struct work *w, size_t j)
@@ -173,7 +168,7 @@ static void solve(struct work *w)
 
         rank += distinct;
         for (size_t k = 0; k < n; k++) {
-            double v = w->vt[k * n + j];
+            double v = w->v[j * n + k];
 
             if (distinct)
                 w->spread[k] += v * v / (w->s[j] * w->s[j]);
@@ -184,9 +179,9 @@ static void solve(struct work *w)
             double dot = 0;
 
             for (size_t t = 0; t < w->learnt; t++)
-                dot += w->u[j * w->learnt + t] * counted(w, t, l);
+                dot += w->a[j * w->learnt + t] * counted(w, t, l);
             for (size_t k = 0; k < n; k++)
-                w->parts[k * w->in->links + l] += w->vt[k * n + j] * dot / w->s[j];
+                w->parts[k * w->in->links + l] += w->v[j * n + k] * dot / (w->s[j] * w->s[j]);
         }
     }
     for (size_t k = 0; k < n; k++) {

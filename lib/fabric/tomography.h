@@ -13,8 +13,7 @@
  * that a flow on another link than its own would show. That holds for flows that stay on one link:
  * one that is sprayed, or moved within the windows, has no part near 1.
  *
- * The singular values come from LAPACK: they are the condition of the question, and a
- * decomposition of our own would be one more to prove. Pure. Thread: any.
+ * Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

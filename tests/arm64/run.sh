@@ -25,7 +25,7 @@ tools=(gcc-aarch64-linux-gnu ccache make pkg-config autoconf automake protobuf-c
     python3-yaml qemu-user-static procps binutils-aarch64-linux-gnu openssl zstd xz-utils)
 libraries=(libc6-dev check libevent-dev libssl-dev libprotobuf-c-dev libyaml-dev libjansson-dev
     libxxhash-dev libpcap-dev libmnl-dev libncurses-dev librdkafka-dev libsnmp-dev libsystemd-dev
-    libibverbs-dev zlib1g-dev libzstd-dev liblapacke-dev)
+    libibverbs-dev zlib1g-dev libzstd-dev)
 
 say() { echo "arm64: $*"; }
 

@@ -49,7 +49,6 @@ third_party=(
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
     "jansson.h       proto/json*.c cli/output/answer.c lib/io/kafka_stats.c"
-    "lapacke.h       lib/fabric/tomography.c"
     "protobuf-c/*    proto/*"
 )
 
