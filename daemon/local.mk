@@ -73,6 +73,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/group/progress.c daemon/group/progress.h \
 	daemon/group/reader.c daemon/group/reader.h \
 	daemon/group/role.c daemon/group/role.h \
+	daemon/inference/inference.c daemon/inference/inference.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/hashes/hashes_impl.h daemon/hashes/hashes_set.c \
 	daemon/plans/bearing.c daemon/plans/bearing.h \

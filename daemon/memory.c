@@ -8,6 +8,7 @@
 #include "daemon/diagnosis/diagnoser.h"
 #include "daemon/diagnosis/recent.h"
 #include "daemon/hashes/hashes.h"
+#include "daemon/inference/inference.h"
 #include "daemon/join/counters.h"
 #include "daemon/join/hints.h"
 #include "daemon/join/join.h"
@@ -91,6 +92,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
         {.what = "diagnoses", .bytes = FT_DIAGNOSER_BYTES_MAX + FT_SECOND_BYTES_MAX},
         {.what = "probes",
          .bytes = FT_PROBE_LIST_BYTES_MAX + (s->probe_elephants ? FT_PROBER_BYTES_MAX : 0)},
+        {.what = "inferred paths", .bytes = s->infer_paths ? FT_INFERENCE_BYTES_MAX : 0},
         {.what = "oracles", .bytes = s->oracle_commands.count ? FT_ORACLE_BYTES_MAX : 0},
         {"HTTP answers", NULL, &s->http_bytes, 1, 4, 16 * MIB, 256 * MIB, true, 0, false, false},
         {"history", "history_memory_max", &s->history_memory_max, 1.1, 20.03, MIB, 512 * MIB, true,

@@ -372,9 +372,8 @@ static const struct ft_option options[] = {
     {.key = "oracle.commands",
      .type = FT_OPTION_MAP,
      .offset = AT(oracle_commands),
-     .help = "Commands that ask switches by which port they send a flow, by a pattern of the "
-             "switches' names: leaf*: /usr/libexec/fabrictrace/oracle-eos. The first pattern that "
-             "fits counts. See fabrictrace-oracle(7). Standard: nobody is asked."},
+     .help = "Commands that ask switches by which port they send a flow, by a pattern of names: "
+             "leaf*: /usr/libexec/fabrictrace/oracle-eos. The first fits. fabrictrace-oracle(7)."},
     {.key = "oracle.interval",
      .type = FT_OPTION_DURATION,
      .offset = AT(oracle_interval_ns),
@@ -412,6 +411,12 @@ static const struct ft_option options[] = {
              "where these are connected and have probe.daemon set (fabrictrace-agent(8)): packets "
              "like the flow's whose TTL ends on the way, at most one in 1.2 seconds at a switch. A "
              "flow is not probed again in oracle.keep."},
+    {.key = "infer_paths",
+     .type = FT_OPTION_BOOL,
+     .offset = AT(infer_paths),
+     .standard = "false",
+     .help = "Infer paths of flows without samples from counters of leaves' uplinks and what hosts "
+             "sent in many windows; shown as inferred, never as resolved. Not in a group."},
     {.key = "metrics.links",
      .type = FT_OPTION_ENUM,
      .offset = AT(metrics_links),

@@ -36,7 +36,7 @@ struct ft_settings {
     struct ft_strings oracle_commands; /* PATTERN=COMMAND */
     int64_t oracle_interval_ns, oracle_timeout_ns, oracle_keep_ns;
     uint64_t oracle_processes;
-    bool probe_elephants;
+    bool probe_elephants, infer_paths;
     uint64_t victims_max;
     char *kafka_brokers, *kafka_topic_prefix;
     int kafka_format;

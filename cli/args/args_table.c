@@ -130,7 +130,8 @@ static const struct {
      "N        its destination queue pair (the one that the daemon knows)"},
     {{"policy", required_argument, NULL, OPT_POLICY},
      FOR(WHATIF),
-     "NAME,... observed, ecmp, learnt, crc16, crc32, xor, static, greedy, plan, spray"},
+     "NAME,... observed, ecmp, learnt, crc16, crc32, xor, static, rail, greedy, plan, spray, "
+     "flowlet"},
     {{"records", required_argument, NULL, OPT_RECORDS},
      FOR(WHATIF) | FOR(EXPORT),
      "FILE     records that fabrictraced wrote, instead of asking it (-: standard input)"},
@@ -203,7 +204,8 @@ static const struct {
      "waiting paired reported no_peer several_peers several_addresses no_address no_port "
      "same_host peer_gone incomplete untimed itself"},
     {OPT_BY, FOR(MATRIX), "rank gpu host"},
-    {OPT_POLICY, FOR(WHATIF), "observed ecmp learnt crc16 crc32 xor static greedy plan spray"},
+    {OPT_POLICY, FOR(WHATIF),
+     "observed ecmp learnt crc16 crc32 xor static rail greedy plan spray flowlet"},
     {OPT_OP, FOR(MATRIX), "AllReduce AllGather ReduceScatter Broadcast Reduce Send Recv"},
 };
 

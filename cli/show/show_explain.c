@@ -109,7 +109,7 @@ static bool weaker_cell(struct ft_grid *grid, const struct ft_value *hop)
         {"predicted", "predicted: by the switch's hash, as learnt"},
         {"oracle", "oracle: the switch answers that it would"},
         {"probed", "probed: a packet of this 5-tuple was answered"},
-        {"inferred", "inferred: from counters of ports"},
+        {"inferred", "inferred: from counters of uplinks and what hosts sent"},
     };
     double accuracy;
 

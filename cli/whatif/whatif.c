@@ -74,7 +74,7 @@ static void print_measured(const struct run *r, struct ft_grid *grid)
         else
             ft_grid_skip(grid);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         ft_grid_skip(grid);
     if (r->times.step_s > 0)
         ft_grid_cell(grid, FT_PLAIN, "%.3f", 1e3 * r->times.step_s);
@@ -98,6 +98,10 @@ static void print_row(const struct run *r, const struct ft_outcome *o, struct ft
     range_cell(grid, &o->most, o->draws, 1);
     range_cell(grid, &o->collisions, o->draws, 1);
     range_cell(grid, &o->share, o->draws, 100);
+    if (o->has_moves)
+        range_cell(grid, &o->moves, o->draws, 1);
+    else
+        ft_grid_skip(grid);
     if (r->w.times)
         range_cell(grid, &o->step_s, o->draws, 1e3);
     else
@@ -113,11 +117,11 @@ static void print_row(const struct run *r, const struct ft_outcome *o, struct ft
 static int print_table(const struct run *r)
 {
     static const struct ft_column columns[] = {
-        {"POLICY", false, false, 0},      {"FIM UP", true, false, 2},
-        {"FIM DOWN", true, false, 3},     {"MOST FLOWS", true, false, 0},
-        {"COLLISIONS", true, false, 1},   {"SLOWEST (%)", true, false, 0},
-        {"STEP (ms)", true, false, 0},    {"HOTTEST LINK", false, false, 4},
-        {"SLOWEST FLOW", false, true, 5},
+        {"POLICY", false, false, 0},       {"FIM UP", true, false, 2},
+        {"FIM DOWN", true, false, 3},      {"MOST FLOWS", true, false, 0},
+        {"COLLISIONS", true, false, 1},    {"SLOWEST (%)", true, false, 0},
+        {"MOVES", true, false, 1},         {"STEP (ms)", true, false, 0},
+        {"HOTTEST LINK", false, false, 4}, {"SLOWEST FLOW", false, true, 5},
     };
     struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
     struct ft_screen screen;
@@ -198,8 +202,8 @@ static uint32_t chosen_policies(const char *names, bool captured)
             i++;
         if (i == FT_WHATIF_POLICIES) {
             fprintf(stderr,
-                    "fabrictrace whatif: there is no policy '%.*s':%s ecmp, static, greedy, "
-                    "plan and spray are\n",
+                    "fabrictrace whatif: there is no policy '%.*s':%s ecmp, static, rail, "
+                    "greedy, plan, spray and flowlet are\n",
                     (int)(len < 40 ? len : 40), name,
                     captured ? " observed, learnt, crc16, crc32, xor," : "");
             return 0;
@@ -366,6 +370,7 @@ static int prepare(struct run *r)
     }
     r->w.pairs = args->pairs;
     r->w.spray = args->spray;
+    r->w.flowlets = FT_WHATIF_FLOWLETS;
     r->w.draws = args->draws;
     r->w.progress = progress;
     r->w.as_is = (struct ft_policy_input){.topology = inputs->topology,

@@ -75,6 +75,15 @@ static uint32_t paths_max(const struct ft_comparisons *all, const struct ft_comp
     return room < compared->spray ? (uint32_t)room : compared->spray;
 }
 
+static uint32_t flowlets_max(const struct ft_comparisons *all, const struct ft_compared *compared,
+                             size_t flows)
+{
+    struct ft_compared cut = *compared;
+
+    cut.spray = FT_WHATIF_FLOWLETS;
+    return paths_max(all, &cut, flows);
+}
+
 /* A message of its own. NULL without memory. */
 static ProtobufCMessage *copy(const ProtobufCMessage *from)
 {
@@ -253,6 +262,7 @@ static int try_all(struct comparison *c)
                           .hashes = &c->hashes,
                           .pairs = c->compared.pairs,
                           .spray = paths_max(c->all, &c->compared, inputs->flows.count),
+                          .flowlets = flowlets_max(c->all, &c->compared, inputs->flows.count),
                           .draws = c->compared.seeds,
                           .task = c->task,
                           .vain = &c->vain};

@@ -16,6 +16,7 @@
 #include "daemon/health/losses.h"
 #include "daemon/health/processors.h"
 #include "daemon/health/unrated.h"
+#include "daemon/inference/inference.h"
 #include "daemon/join/counters.h"
 #include "daemon/oracle/oracle.h"
 #include "daemon/pairing/pairing.h"
@@ -402,6 +403,13 @@ static bool look_at_registry(struct ft_doctor *d)
     return false;
 }
 
+static bool look_at_inference(struct ft_doctor *d)
+{
+    if (d->stages->inference)
+        ft_inference_find(d->stages->inference, &d->findings);
+    return false;
+}
+
 static bool look_at_agents(struct ft_doctor *d)
 {
     for (int i = 0; i < PROGRAMS; i++)
@@ -434,9 +442,9 @@ static bool look_at_losses(struct ft_doctor *d)
 }
 
 static bool (*const parts[])(struct ft_doctor *d) = {
-    look_at_recording, look_at_discovery, look_at_wiring,   look_at_exporters, look_for_counters,
-    look_at_ports,     look_at_healths,   look_at_load,     look_at_oracle,    look_at_agents,
-    look_at_pairing,   look_at_losses,    look_at_registry,
+    look_at_recording, look_at_discovery, look_at_wiring, look_at_exporters, look_for_counters,
+    look_at_ports,     look_at_healths,   look_at_load,   look_at_oracle,    look_at_inference,
+    look_at_agents,    look_at_pairing,   look_at_losses, look_at_registry,
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))

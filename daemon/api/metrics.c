@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/inference/inference.h"
 #include "daemon/oracle/oracle.h"
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
@@ -151,6 +152,24 @@ static const struct ft_prom_metric metrics[] = {
     [FT_METRIC_ORACLE_UNSAFE] = {PREFIX "oracle_unsafe_total", FT_PROM_COUNTER, "questions",
         NULL, NULL, 1,
         "Questions not asked because the name of the switch or port has characters that are not passed to a command."},
+    [FT_METRIC_INFERENCE_FLOWS] = {PREFIX "inference_flows", FT_PROM_GAUGE, "flows",
+        "state", NULL, FT_TOMOGRAPHY_STATES,
+        "Flows without samples whose uplink is inferred from counters, or why it is not; present where infer_paths is set."},
+    [FT_METRIC_INFERENCE_WINDOWS] = {PREFIX "inference_windows_total", FT_PROM_COUNTER, "windows",
+        "result", NULL, FT_INFERENCE_OUTCOMES,
+        "Windows of leaves, by whether paths are inferred from them; present where infer_paths is set."},
+    [FT_METRIC_INFERENCE_PENDING] = {PREFIX "inference_windows_pending", FT_PROM_GAUGE, "windows",
+        NULL, NULL, 1,
+        "Windows of leaves that wait for counters; present where infer_paths is set."},
+    [FT_METRIC_INFERENCE_LEAVES] = {PREFIX "inference_leaves", FT_PROM_GAUGE, "switches",
+        NULL, NULL, 1,
+        "Leaves whose windows are kept to infer paths; present where infer_paths is set."},
+    [FT_METRIC_INFERENCE_REFUSED] = {PREFIX "inference_refused_total", FT_PROM_COUNTER, "flows",
+        NULL, NULL, 1,
+        "Flows in a window, of leaves beyond 128, whose paths are not inferred; present where infer_paths is set."},
+    [FT_METRIC_INFERENCE_CHECKED] = {PREFIX "inference_checked_total", FT_PROM_COUNTER, "answers",
+        "samples", NULL, 2,
+        "Inferred uplinks that were compared with samples of the same flow: agree or differ; present where infer_paths is set."},
     [FT_METRIC_DIAGNOSES] = {PREFIX "diagnoses", FT_PROM_GAUGE, "diagnoses",
         "syndrome", NULL, 6,
         "Active diagnoses of jobs."},

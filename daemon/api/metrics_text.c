@@ -15,6 +15,7 @@
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/detours.h"
 #include "daemon/incident/recorder.h"
+#include "daemon/inference/inference.h"
 #include "daemon/jobs/slowest.h"
 #include "daemon/oracle/oracle.h"
 #include "daemon/pairing/pairing.h"
@@ -159,6 +160,27 @@ static void write_hashes(struct ft_prom *p, const struct ft_hashes *hashes)
     ft_prom_u64(p, FT_PROM_LABELS("differ"), contradicted);
 }
 
+static void write_inference(struct ft_prom *p, const struct ft_inference *inference)
+{
+    struct ft_inference_stats s;
+
+    ft_inference_stats(inference, &s);
+    ft_prom_family(p, FT_METRIC_INFERENCE_FLOWS);
+    for (int i = 0; i < FT_TOMOGRAPHY_STATES; i++)
+        ft_prom_u64(p, FT_PROM_LABELS(ft_tomography_state_name((enum ft_tomography_state)i)),
+                    s.flows[i]);
+    ft_prom_family(p, FT_METRIC_INFERENCE_WINDOWS);
+    for (int i = 0; i < FT_INFERENCE_OUTCOMES; i++)
+        ft_prom_u64(p, FT_PROM_LABELS(ft_inference_window_name((enum ft_inference_window)i)),
+                    s.windows[i]);
+    ft_prom_one(p, FT_METRIC_INFERENCE_PENDING, s.pending);
+    ft_prom_one(p, FT_METRIC_INFERENCE_LEAVES, s.leaves);
+    ft_prom_one(p, FT_METRIC_INFERENCE_REFUSED, s.refused);
+    ft_prom_family(p, FT_METRIC_INFERENCE_CHECKED);
+    ft_prom_u64(p, FT_PROM_LABELS("agree"), s.confirmed);
+    ft_prom_u64(p, FT_PROM_LABELS("differ"), s.contradicted);
+}
+
 static void write_probed(struct ft_prom *p, const struct ft_probed *probed)
 {
     ft_prom_one(p, FT_METRIC_PROBED_FLOWS, probed->flows);
@@ -195,6 +217,8 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     ft_prom_one(p, FT_METRIC_DETOURS_REFUSED, ft_detours_refused(stages->detours));
     if (stages->hashes)
         write_hashes(p, stages->hashes);
+    if (stages->inference)
+        write_inference(p, stages->inference);
     write_probed(p, stages->probed);
     if (stages->prober)
         write_prober(p, stages->prober);

@@ -55,7 +55,7 @@ static int read_policies(const char *names, uint32_t *policies, struct ft_writer
         if (i == FT_WHATIF_POLICIES)
             return ft_api_refuse(body, 400,
                                  "policy must be of observed, ecmp, learnt, crc16, crc32, xor, "
-                                 "static, greedy, plan, spray, with commas between");
+                                 "static, rail, greedy, plan, spray, flowlet, with commas between");
         *policies |= 1u << i;
     }
     return 0;

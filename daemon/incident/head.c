@@ -42,6 +42,7 @@ static const struct {
     FIELD(TIME, history_ns, 0, DAY_NS),
     FIELD(TRUTH, verify_topology, 0, 1),
     FIELD(TRUTH, link_local, 0, 1),
+    FIELD(TRUTH, infer_paths, 0, 1),
     FIELD(SHARE, floor, 0, 1),
     FIELD(SHARE, elephant, 0, 1),
     FIELD(NUMBER, flows_max, 1, COUNT_MAX),

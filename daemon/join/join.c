@@ -99,6 +99,16 @@ const struct ft_join_predictor *ft_join_predictor(const struct ft_join *j)
     return &j->predictor;
 }
 
+void ft_join_set_inferrer(struct ft_join *j, const struct ft_join_predictor *inferrer)
+{
+    j->inferrer = *inferrer;
+}
+
+const struct ft_join_predictor *ft_join_inferrer(const struct ft_join *j)
+{
+    return &j->inferrer;
+}
+
 const struct ft_topology *ft_join_topology(const struct ft_join *j)
 {
     return j->t;

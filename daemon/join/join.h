@@ -260,6 +260,10 @@ struct ft_join_predictor {
 void ft_join_set_predictor(struct ft_join *join, const struct ft_join_predictor *predictor);
 const struct ft_join_predictor *ft_join_predictor(const struct ft_join *join);
 
+/* The same from what links counted (daemon/inference/), asked where nobody else says it. */
+void ft_join_set_inferrer(struct ft_join *join, const struct ft_join_predictor *inferrer);
+const struct ft_join_predictor *ft_join_inferrer(const struct ft_join *join);
+
 /* Joins count observations in order, up to FT_JOIN_BATCH of them; together they are much faster
  * than one by one. Results are counted in the stats, and added up in results[]. */
 #define FT_JOIN_BATCH 64

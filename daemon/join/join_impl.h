@@ -24,7 +24,7 @@ struct ft_join {
     struct ft_names *names;
     const struct ft_ranks *ranks;
     struct ft_hints *hints; /* NULL: nobody says anything */
-    struct ft_join_predictor predictor;
+    struct ft_join_predictor predictor, inferrer;
     struct ft_port_marks *marks; /* by port id */
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;

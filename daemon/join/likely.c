@@ -64,28 +64,42 @@ static bool is_open(const struct ft_join *join, const struct ft_flow *flow)
             (flow->state == FT_PATH_UNRESOLVED && flow->reason == FT_REASON_NO_SAMPLES));
 }
 
-/* Adds predictions from the first switch on that neither samples nor hints show, as far as they
- * agree with both. */
+/* Adds what one of both says of the first switch that is not known yet, where it agrees with all
+ * that is. */
+static bool add(const struct ft_join *join, const struct ft_flow *flow,
+                const struct ft_join_predictor *by, struct ft_hint list[FT_HINTS_FLOW], size_t n,
+                struct ft_hinted *out)
+{
+    struct ft_hinted more;
+
+    if (!by->predict ||
+        !by->predict(by->arg, ft_join_topology(join), flow, out->path.hops[out->ask].in,
+                     &list[n]) ||
+        is_contradicted(join, flow, &list[n]) || !weigh(join, flow, list, n + 1, &more))
+        return false;
+    *out = more;
+    return true;
+}
+
+/* Adds predictions, and where there is none what counters say, from the first switch on that
+ * neither samples nor hints show. */
 static void predict(const struct ft_join *join, const struct ft_flow *flow,
                     struct ft_hint list[FT_HINTS_FLOW], size_t n, struct ft_hinted *out)
 {
-    const struct ft_join_predictor *by = ft_join_predictor(join);
-    struct ft_hinted more;
-
-    for (; by->predict && n < FT_HINTS_FLOW && out->ask != FT_NONE; n++) {
-        if (!by->predict(by->arg, ft_join_topology(join), flow, out->path.hops[out->ask].in,
-                         &list[n]) ||
-            is_contradicted(join, flow, &list[n]) || !weigh(join, flow, list, n + 1, &more))
+    for (; n < FT_HINTS_FLOW && out->ask != FT_NONE; n++)
+        if (!add(join, flow, ft_join_predictor(join), list, n, out) &&
+            !add(join, flow, ft_join_inferrer(join), list, n, out))
             return;
-        *out = more;
-    }
+}
+
+static bool is_ready(const struct ft_join_predictor *by)
+{
+    return by->predict && (!by->is_ready || by->is_ready(by->arg));
 }
 
 static bool may_predict(const struct ft_join *join)
 {
-    const struct ft_join_predictor *by = ft_join_predictor(join);
-
-    return by->predict && (!by->is_ready || by->is_ready(by->arg));
+    return is_ready(ft_join_predictor(join)) || is_ready(ft_join_inferrer(join));
 }
 
 bool ft_flow_likely(const struct ft_join *join, const struct ft_flow *flow, struct ft_hinted *out)

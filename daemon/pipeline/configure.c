@@ -38,6 +38,7 @@ void ft_pipeline_configure(struct ft_pipeline_config *config, const struct ft_se
                    .rest_ms = s->oracle_keep_ns / NS_PER_MS},
         .hints_keep_ms = s->oracle_keep_ns / NS_PER_MS,
         .hash_sets_max = s->hash_sets_max,
+        .infer_paths = s->infer_paths,
         .diagnosis_rows_max = s->operations_max,
         .hang_ms = s->hang_after_ns / NS_PER_MS,
         .kept_bytes = s->kept_bytes,

@@ -34,6 +34,7 @@ struct ft_pipeline_config {
     struct ft_prober_config prober; /* elephant 0: nobody is asked to probe flows */
     int64_t hints_keep_ms;          /* how long an answer of a switch about a flow is good */
     size_t hash_sets_max;           /* as in daemon/hashes/hashes.h; 0: hashes are not learnt */
+    bool infer_paths;               /* of flows without samples, from counters */
     size_t diagnosis_rows_max; /* operations of jobs that are kept; 0: jobs are not diagnosed */
     int64_t hang_ms;           /* what stands for less does not hang */
     int64_t grace_ms; /* a window is closed this long after its end, for what is in progress */

@@ -13,6 +13,7 @@
 #include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
 #include "daemon/health/losses.h"
+#include "daemon/inference/inference.h"
 #include "daemon/jobs/ranks.h"
 #include "daemon/join/counters.h"
 #include "daemon/join/hints.h"
@@ -100,6 +101,8 @@ static bool open_optional(struct ft_stages *s, const struct ft_pipeline_config *
         s->wiring = ft_wiring_new(&config->crossings, topology);
     if (config->hash_sets_max)
         s->hashes = ft_hashes_new(config->hash_sets_max, config->join.seed);
+    if (config->infer_paths)
+        s->inference = ft_inference_new(topology);
     if (config->diagnosis_rows_max) {
         s->diagnoser = new_diagnoser(config);
         s->second = ft_second_new(config->join.seed);
@@ -110,6 +113,7 @@ static bool open_optional(struct ft_stages *s, const struct ft_pipeline_config *
     }
     return (s->pairing || !config->ends_max) && (s->discovery || !config->discovery.switches_max) &&
            (s->wiring || !config->crossings.flows_max) && (s->hashes || !config->hash_sets_max) &&
+            (s->inference || !config->infer_paths) &&
            ((s->diagnoser && s->second) || !config->diagnosis_rows_max) &&
            ((s->counters && s->exporters) || !config->counters_max);
 }
@@ -123,6 +127,17 @@ static bool predict(void *arg, const struct ft_topology *t, const struct ft_flow
 static bool may_predict(void *arg)
 {
     return ft_hashes_trusted(arg) > 0;
+}
+
+static bool infer(void *arg, const struct ft_topology *t, const struct ft_flow *flow, uint32_t in,
+                  struct ft_hint *hint)
+{
+    return ft_inference_predict(arg, t, flow, in, hint);
+}
+
+static bool may_infer(void *arg)
+{
+    return ft_inference_is_ready(arg);
 }
 
 int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
@@ -150,6 +165,8 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     if (s->hashes)
         ft_join_set_predictor(s->join,
                               &(struct ft_join_predictor){predict, s->hashes, may_predict});
+    if (s->inference)
+        ft_join_set_inferrer(s->join, &(struct ft_join_predictor){infer, s->inference, may_infer});
     s->window = ft_window_new(&config->window, s->join, s->events, emitter);
     if (!s->window)
         return -ENOMEM;
@@ -157,7 +174,7 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     ft_window_watch(s->window, s->detours);
     ft_window_account(s->window, s->losses);
     ft_window_pair(s->window, s->pairs);
-    ft_window_learn(s->window, s->hashes);
+    ft_window_learn(s->window, s->hashes, s->inference);
     ft_window_spread(s->window, s->spread);
     ft_window_rhythms(s->window, s->rhythms);
     return 0;
@@ -187,6 +204,7 @@ void ft_stages_close(struct ft_stages *s)
     ft_exporters_free(s->exporters);
     ft_detours_free(s->detours);
     ft_hashes_free(s->hashes);
+    ft_inference_free(s->inference);
     ft_spread_free(s->spread);
     ft_rhythms_free(s->rhythms);
     ft_follower_free(s->follower);

@@ -28,6 +28,7 @@ struct ft_stages {
     struct ft_prober *prober;       /* NULL: agents are not asked */
     struct ft_hashes *hashes;       /* NULL: switches' hashes are not learnt */
     struct ft_second *second;       /* NULL, as the diagnoser */
+    struct ft_inference *inference; /* NULL: paths are not inferred from counters */
     struct ft_diagnoser *diagnoser; /* NULL: jobs are not diagnosed */
     struct ft_exporters *exporters; /* NULL without counters */
     struct ft_losses *losses;

@@ -94,6 +94,8 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
     confirm_links(p);
     if (p->stages.counters)
         ft_counters_follow(p->stages.counters, topology);
+    if (p->stages.inference)
+        ft_inference_follow(p->stages.inference, topology);
     ft_pair_links_forget_ports(p->stages.pairs);
     return 0;
 }

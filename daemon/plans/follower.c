@@ -121,6 +121,16 @@ static struct ft_followed_plan *slot_of(struct ft_follower *f, const Fabrictrace
     return best;
 }
 
+/* Whether a plan may replace another of its job: where no two hosts agree on being in the
+ * job, only of one that the same host spoke of first. */
+static bool may_replace(const struct ft_follower *f, const struct ft_followed_plan *by,
+                        const struct ft_followed_plan *other, int64_t now_ms)
+{
+    return ft_members_known(f->members, by->job_digest, now_ms) ||
+           (by->host_count && other->host_count && by->hosts[0].digest != 0 &&
+            by->hosts[0].digest == other->hosts[0].digest);
+}
+
 /* A job has one plan of a user at a time: what was before has been replaced. */
 static void replace(struct ft_follower *f, const struct ft_followed_plan *by, int64_t now_ms)
 {
@@ -128,7 +138,7 @@ static void replace(struct ft_follower *f, const struct ft_followed_plan *by, in
         struct ft_followed_plan *p = &f->plans[i];
 
         if (!p->used || p->uid != by->uid || p->time_ms >= by->time_ms ||
-            strcmp(p->job, by->job) != 0 ||
+            strcmp(p->job, by->job) != 0 || !may_replace(f, by, p, now_ms) ||
             p->stage == FABRICTRACE__PLAN_STAGE__PLAN_STAGE_WITHDRAWN)
             continue;
         p->end = FABRICTRACE__PLAN_END__PLAN_END_OWNER;
@@ -200,10 +210,14 @@ static int keep_report(struct ft_follower *f, struct ft_followed_port *port,
     return 0;
 }
 
+/* Where no two hosts agree on being in the job, the one that spoke of the plan first: to it alone
+ * it is known to belong. */
 static bool may_speak(const struct ft_follower *f, const struct ft_followed_plan *plan,
                       const struct ft_followed_host *host, int64_t now_ms)
 {
-    return ft_members_has(f->members, plan->job_digest, host->digest, now_ms);
+    return ft_members_has(f->members, plan->job_digest, host->digest, now_ms) ||
+           ((host == plan->hosts || (host->digest && host->digest == plan->hosts->digest)) &&
+            !ft_members_known(f->members, plan->job_digest, now_ms));
 }
 
 /* A port counts once its host may speak for the job: from then on it is part of the plan, and the

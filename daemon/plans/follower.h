@@ -9,8 +9,10 @@
  * withdrawn where they show one on another path, or for FT_FOLLOWER_LOOKS windows with samples none
  * for certain; or where an agent says that its owner took it back. Withdrawn by samples, its agents
  * are asked to give no more of its ports, again with every window until they say so. What a host
- * says counts once it is known to be in the job (members.h): until then its ports are neither
- * judged nor counted, replace no other plan, and it ends none. Each change is published as
+ * says counts once it is known to be in the job (members.h), or, of a job of which no members are
+ * known, if it spoke of the plan first: else its ports are neither judged nor counted, replace no
+ * other plan, and it ends none. Without known members a plan replaces only those that the same host
+ * spoke of first. Each change is published as
  * fabrictrace.plan.v1, a withdrawal by samples as an event as well.
  *
  * Capped: plans, of which those that nothing was said of for longest are forgotten first; their

@@ -176,9 +176,14 @@ void ft_members_said(struct ft_members *m, uint64_t job, uint64_t host, uint64_t
     hear(m, job, ANY, now_ms);
 }
 
+bool ft_members_known(const struct ft_members *m, uint64_t job, int64_t now_ms)
+{
+    return member_of(m, job, ANY, now_ms);
+}
+
 bool ft_members_has(const struct ft_members *m, uint64_t job, uint64_t host, int64_t now_ms)
 {
-    return !member_of(m, job, ANY, now_ms) || (host != ANY && member_of(m, job, host, now_ms));
+    return host != ANY && member_of(m, job, host, now_ms);
 }
 
 uint64_t ft_members_host(const struct ft_topology *t, const struct ft_ip *address, const char *name)

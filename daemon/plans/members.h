@@ -5,7 +5,7 @@
  * Which hosts a job has, by what hosts say of each other: two that both report flows of the job to
  * each other are in it. So a host that only says of itself that it is in a job cannot speak for its
  * plans. Of a job of which no two hosts say so, nothing is known: its processes may be of other
- * names at the other ends.
+ * names at the other ends, and each host is believed for its own part alone (follower.h).
  *
  * Hosts are digests of names. What one host alone says lasts a minute, what two agree on ten after
  * either last spoke. Capped: members, and what hosts say alone, of which each has
@@ -40,7 +40,10 @@ void ft_members_flow(struct ft_members *m, const struct ft_topology *t, const ch
 uint64_t ft_members_host(const struct ft_topology *t, const struct ft_ip *address,
                          const char *name);
 
-/* Whether a host may speak for a job: it is in it, or of that job nothing is known. */
+/* Whether any two hosts agree on being in a job. */
+bool ft_members_known(const struct ft_members *m, uint64_t job, int64_t now_ms);
+
+/* Whether a host is in a job: another one of it says so, too. */
 bool ft_members_has(const struct ft_members *m, uint64_t job, uint64_t host, int64_t now_ms);
 
 #endif

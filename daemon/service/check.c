@@ -169,6 +169,17 @@ static void check_group(const struct ft_run *run, struct ft_diag *diag)
                         "a member needs some, or group.name, and no other role has any");
 }
 
+/* Members of a group see a part of the flows each, and the aggregator none. */
+static void check_inference(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+
+    if (s->infer_paths && s->counters_max == 0)
+        ft_run_complain(run, diag, "infer_paths", "it needs counters_max");
+    if (s->infer_paths && s->group_role != FT_GROUP_ALONE)
+        ft_run_complain(run, diag, "infer_paths", "not in a group");
+}
+
 /* Samples of a transaction come from Kafka alone, and wait there. */
 static void check_transactions(const struct ft_run *run, struct ft_diag *diag)
 {
@@ -296,6 +307,7 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
     check_sinks(run, reload, diag);
     check_group(run, diag);
     check_transactions(run, diag);
+    check_inference(run, diag);
     if (!replay)
         check_oracles(run, diag);
     if (!replay && !ft_run_value(run, "incident"))

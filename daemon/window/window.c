@@ -33,11 +33,12 @@ struct ft_window {
     struct ft_events *events;
     const struct ft_counters *counters; /* NULL: none */
     struct ft_exporters *exporters;
-    struct ft_detours *detours;  /* NULL: nobody looks */
-    struct ft_spread *spread;    /* NULL: nobody measures it */
-    struct ft_rhythms *rhythms;  /* likewise */
-    struct ft_hashes *hashes;    /* NULL: nobody learns them */
-    struct ft_pair_links *pairs; /* NULL: nobody asks */
+    struct ft_detours *detours;     /* NULL: nobody looks */
+    struct ft_spread *spread;       /* NULL: nobody measures it */
+    struct ft_rhythms *rhythms;     /* likewise */
+    struct ft_hashes *hashes;       /* NULL: nobody learns them */
+    struct ft_inference *inference; /* NULL: nobody infers paths */
+    struct ft_pair_links *pairs;    /* NULL: nobody asks */
     struct ft_emitter emitter;
     struct ft_loads loads;
     struct ft_figures_work *figures;
@@ -97,9 +98,10 @@ void ft_window_watch(struct ft_window *w, struct ft_detours *detours)
     w->detours = detours;
 }
 
-void ft_window_learn(struct ft_window *w, struct ft_hashes *hashes)
+void ft_window_learn(struct ft_window *w, struct ft_hashes *hashes, struct ft_inference *inference)
 {
     w->hashes = hashes;
+    w->inference = inference;
 }
 
 void ft_window_spread(struct ft_window *w, struct ft_spread *spread)
@@ -168,6 +170,8 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
         ft_rhythms_begin(w->rhythms);
     if (w->hashes)
         ft_hashes_begin(w->hashes);
+    if (w->inference)
+        ft_inference_begin(w->inference, w->number, w->span.start_ms, w->partial);
 }
 
 bool ft_window_busy(const struct ft_window *w)
@@ -272,6 +276,8 @@ static void close_flow(struct ft_window *w, uint32_t index)
             ft_spread_flow(w->spread, w->join, flow, &w->span, &w->emitter);
         if (w->hashes)
             ft_hashes_flow(w->hashes, w->join, flow, w->span.start_ms);
+        if (w->inference)
+            ft_inference_flow(w->inference, w->join, flow);
     }
     span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
     due = flow->published != flow->state + 1 ||
@@ -291,8 +297,7 @@ static uint64_t speed_of(const struct ft_window *w, uint32_t id)
     return speed_bps || !w->counters ? speed_bps : ft_counters_speed_bps(w->counters, id);
 }
 
-/* Exporters of sFlow often count wrongly: less than what flows certainly brought is not a figure.
- */
+/* Exporters of sFlow often count wrongly: less than flows certainly brought is not a figure. */
 static bool is_credible(const struct ft_counted *c, double bytes, const struct ft_load *load)
 {
     return c->snmp || bytes >= load->bytes * 0.9 - 1.96 * sqrt(load->variance);
@@ -451,9 +456,11 @@ static void close_link(struct ft_window *w, uint32_t id)
     w->emitter.record(w->emitter.arg, &record);
 }
 
-/* The next hash that is due; false when that was all. */
-static bool learn_hash(struct ft_window *w)
+/* The next leaf or hash that is due; false when that was all. */
+static bool learn(struct ft_window *w)
 {
+    if (w->inference && ft_inference_step(w->inference, w->join, w->counters))
+        return true;
     return w->hashes && ft_hashes_step(w->hashes, ft_topology_fabric(ft_join_topology(w->join)),
                                        w->span.end_ms, &w->emitter);
 }
@@ -563,7 +570,7 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
             break;
         case PHASE_HASHES:
             spend(&items, ITEMS_A_HASH);
-            if (!learn_hash(w))
+            if (!learn(w))
                 w->phase = PHASE_END;
             break;
         case PHASE_END:

@@ -15,6 +15,7 @@
 #include "daemon/hashes/hashes.h"
 #include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
+#include "daemon/inference/inference.h"
 #include "daemon/jobs/pair_links.h"
 #include "daemon/join/counters.h"
 #include "daemon/join/join.h"
@@ -56,8 +57,10 @@ void ft_window_count(struct ft_window *window, const struct ft_counters *counter
 /* Who looks for flows on longer paths than they should take. */
 void ft_window_watch(struct ft_window *window, struct ft_detours *detours);
 
-/* Who learns how switches choose among links; NULL: nobody does. */
-void ft_window_learn(struct ft_window *window, struct ft_hashes *hashes);
+/* Who learns how switches choose among links, and who infers paths from counters; NULL: nobody
+ * does. */
+void ft_window_learn(struct ft_window *window, struct ft_hashes *hashes,
+                     struct ft_inference *inference);
 
 /* Who says when jobs send; nobody in a member of a group, which has a part of their flows. */
 void ft_window_rhythms(struct ft_window *window, struct ft_rhythms *rhythms);

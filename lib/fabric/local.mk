@@ -17,6 +17,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/numbers.c lib/fabric/numbers.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/shares.c \
+	lib/fabric/singular.c lib/fabric/singular.h \
 	lib/fabric/spraying.c lib/fabric/spraying.h \
 	lib/fabric/spread.c lib/fabric/spread.h \
 	lib/fabric/topology.c lib/fabric/topology.h \
@@ -24,6 +25,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/topology_builder.c \
 	lib/fabric/topology_distance.c \
 	lib/fabric/topology_impl.h \
+	lib/fabric/tomography.c lib/fabric/tomography.h \
 	lib/fabric/trial.c lib/fabric/trial.h \
 	lib/fabric/trust.c lib/fabric/trust.h \
 	lib/fabric/underuse.c lib/fabric/underuse.h \

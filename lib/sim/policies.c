@@ -90,6 +90,72 @@ int ft_policy_static(const struct ft_policy_input *in, struct ft_path *paths)
     return choose(in, by_destination, &copy, paths);
 }
 
+/* A NIC, to be counted at its leaf. */
+struct at_leaf {
+    uint32_t leaf, rail, nic;
+};
+
+static int compare_positions(const void *a, const void *b)
+{
+    const struct at_leaf *x = a, *y = b;
+
+    if (x->leaf != y->leaf)
+        return x->leaf < y->leaf ? -1 : 1;
+    if (x->rail != y->rail)
+        return x->rail < y->rail ? -1 : 1;
+    return (x->nic > y->nic) - (x->nic < y->nic);
+}
+
+/* By NIC: which of its leaf it is. NULL without memory. */
+static uint32_t *count_positions(const struct ft_topology *t)
+{
+    uint32_t count = ft_topology_nics(t);
+    struct at_leaf *nics = calloc((size_t)count + 1, sizeof(*nics));
+    uint32_t *position = calloc((size_t)count + 1, sizeof(*position));
+
+    if (!nics || !position) {
+        free(nics);
+        free(position);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ft_nic *nic = ft_topology_nic(t, i);
+
+        nics[i] = (struct at_leaf){
+            nic->attach_count ? ft_topology_port(t, nic->attach[0])->switch_id : FT_NONE, nic->rail,
+            i};
+    }
+    qsort(nics, count, sizeof(*nics), compare_positions);
+    for (uint32_t i = 1; i < count; i++)
+        position[nics[i].nic] =
+            nics[i].leaf == nics[i - 1].leaf ? position[nics[i - 1].nic] + 1 : 0;
+    free(nics);
+    return position;
+}
+
+struct rail {
+    const struct ft_policy_input *in;
+    const uint32_t *position; /* by NIC */
+};
+
+static uint32_t by_position(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)
+{
+    const struct rail *r = arg;
+
+    (void)paths;
+    return r->position[r->in->demands[flow].dst_nic] % n;
+}
+
+int ft_policy_rail(const struct ft_policy_input *in, struct ft_path *paths)
+{
+    uint32_t *position = count_positions(in->topology);
+    struct rail r = {in, position};
+    int rc = position ? choose(in, by_position, &r, paths) : -ENOMEM;
+
+    free(position);
+    return rc;
+}
+
 struct greedy {
     const struct ft_topology *t;
     uint32_t *flows; /* by link */

@@ -30,6 +30,14 @@ int ft_policy_ecmp(const struct ft_policy_input *in, uint64_t seed, struct ft_pa
 /* The path follows from the destination alone: its number modulo the number of paths. */
 int ft_policy_static(const struct ft_policy_input *in, struct ft_path *paths);
 
+/* The path follows from the position of the destination's NIC at its leaf, whose NICs are counted
+ * by rail and then in order: that modulo the number of paths. What a leaf receives on one rail
+ * comes over the same paths wherever it is from, and with no more NICs at a leaf than paths no two
+ * of its NICs share a way down (rail-aligned routes; as path pinning in Gangidi et al., "RDMA over
+ * Ethernet for Distributed AI Training at Meta Scale", SIGCOMM 2024). Of a NIC at two leaves the
+ * position at the first counts. */
+int ft_policy_rail(const struct ft_policy_input *in, struct ft_path *paths);
+
 /* In the order given, each flow the path whose fullest link carries the fewest flows. */
 int ft_policy_greedy(const struct ft_policy_input *in, struct ft_path *paths);
 

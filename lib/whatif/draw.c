@@ -15,8 +15,9 @@
 
 const char *ft_whatif_name(enum ft_whatif_policy policy)
 {
-    static const char *const names[FT_WHATIF_POLICIES] = {
-        "observed", "ecmp", "learnt", "crc16", "crc32", "xor", "static", "greedy", "plan", "spray"};
+    static const char *const names[FT_WHATIF_POLICIES] = {"observed", "ecmp", "learnt", "crc16",
+                                                          "crc32",    "xor",  "static", "rail",
+                                                          "greedy",   "plan", "spray",  "flowlet"};
 
     return names[policy];
 }
@@ -28,7 +29,7 @@ bool ft_whatif_is_hashed(enum ft_whatif_policy policy)
 
 static bool draws_seeds(enum ft_whatif_policy policy)
 {
-    return policy == FT_WHATIF_ECMP || ft_whatif_is_hashed(policy);
+    return policy == FT_WHATIF_ECMP || policy == FT_WHATIF_FLOWLET || ft_whatif_is_hashed(policy);
 }
 
 static void add_to(struct ft_range *r, double value, uint32_t draws)
@@ -170,6 +171,8 @@ static int assign(const struct ft_whatif *w, enum ft_whatif_policy policy, uint6
         rc = ft_policy_ecmp(&in, seed, paths);
     else if (policy == FT_WHATIF_STATIC)
         rc = ft_policy_static(&in, paths);
+    else if (policy == FT_WHATIF_RAIL)
+        rc = ft_policy_rail(&in, paths);
     else if (policy == FT_WHATIF_GREEDY)
         rc = ft_policy_greedy(&in, paths);
     else
@@ -210,6 +213,32 @@ static int spray(const struct ft_whatif *w, struct placed *p)
     return rc;
 }
 
+/* Each flowlet of each flow one of its paths, or of so many of them, at random; a path counts as
+ * often as it was taken. */
+static int cut(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed, struct placed *p)
+{
+    struct ft_path *found = calloc(SPRAY_MAX, sizeof(*found));
+    int rc = found ? placed_init(p, w->in.count, w->flowlets) : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < w->in.count; i++) {
+        uint32_t of = ft_policy_paths(&w->in, i, found, SPRAY_MAX);
+        uint32_t n = w->spray && w->spray < of ? w->spray : of;
+        uint64_t random = mix(mix(seed) ^ i);
+
+        if (n == 0)
+            rc = -EHOSTUNREACH;
+        for (uint32_t k = 0; rc == 0 && k < w->flowlets; k++) {
+            random = mix(random);
+            p->paths[p->first[i] + k] = found[(i + ((random >> 32) * n >> 32) * of / n) % of];
+        }
+        ft_task_spend(w->task, 1 + of / 4 + w->flowlets / 4);
+        n = n < w->flowlets ? n : w->flowlets;
+        o->paths = n > o->paths ? n : o->paths;
+    }
+    free(found);
+    return rc;
+}
+
 static int assign_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
                       struct placed *p)
 {
@@ -218,6 +247,8 @@ static int assign_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t 
 
     if (policy == FT_WHATIF_SPRAY)
         return spray(w, p);
+    if (policy == FT_WHATIF_FLOWLET)
+        return cut(w, o, seed, p);
     rc = placed_init(p, w->in.count, policy == FT_WHATIF_OBSERVED ? 1 : w->pairs);
     if (rc == 0 && policy == FT_WHATIF_OBSERVED)
         memcpy(p->paths, w->captured->paths, w->in.count * sizeof(*p->paths));
@@ -228,6 +259,25 @@ static int assign_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t 
     return rc;
 }
 
+static bool has_moves(const struct ft_whatif *w, enum ft_whatif_policy policy)
+{
+    return w->captured && w->pairs == 1 && w->in.topology == w->as_is.topology &&
+           policy != FT_WHATIF_SPRAY && policy != FT_WHATIF_FLOWLET;
+}
+
+static uint32_t count_moves(const struct ft_whatif *w, const struct ft_path *paths)
+{
+    uint32_t moves = 0;
+
+    for (uint32_t i = 0; i < w->in.count; i++) {
+        const struct ft_path *was = &w->captured->paths[i], *is = &paths[i];
+
+        moves += was->hop_count != is->hop_count ||
+                 memcmp(was->hops, is->hops, was->hop_count * sizeof(was->hops[0])) != 0;
+    }
+    return moves;
+}
+
 static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uint64_t seed,
                 struct ft_outcome *o)
 {
@@ -236,7 +286,7 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
     double step_s, *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
     int rc = w->times && !times_s ? -ENOMEM : assign_all(w, o, seed, &p);
 
-    for (uint32_t i = 0; rc == 0 && i < in->count; i++)
+    for (uint32_t i = 0; rc == 0 && o->policy != FT_WHATIF_FLOWLET && i < in->count; i++)
         if (p.first[i + 1] - p.first[i] > o->paths)
             o->paths = p.first[i + 1] - p.first[i];
     if (rc == 0)
@@ -245,6 +295,8 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
         rc = ft_times_play(w->times, in, p.paths, p.first, times_s, &step_s);
     if (rc == 0) {
         add_draw(o, &m);
+        if (o->has_moves)
+            add_to(&o->moves, count_moves(w, p.paths), o->draws);
         for (uint32_t i = 0; w->times && i < w->times->count; i++)
             add_to(&o->times_s[i], times_s[i], o->draws);
         if (w->times)
@@ -263,6 +315,7 @@ int ft_outcome_try(const struct ft_whatif *w, enum ft_whatif_policy policy, stru
 
     memset(o, 0, sizeof(*o));
     o->policy = policy;
+    o->has_moves = has_moves(w, policy);
     if (w->times) {
         o->times_s = calloc(w->times->count + 1, sizeof(*o->times_s));
         rc = o->times_s ? 0 : -ENOMEM;

@@ -21,11 +21,18 @@ enum ft_whatif_policy {
     FT_WHATIF_CRC32,
     FT_WHATIF_XOR,
     FT_WHATIF_STATIC,
+    FT_WHATIF_RAIL,
     FT_WHATIF_GREEDY,
     FT_WHATIF_PLAN,
-    FT_WHATIF_SPRAY,
+    FT_WHATIF_SPRAY,   /* by packet: each flow on all of its paths, alike at each moment */
+    FT_WHATIF_FLOWLET, /* each flow cut in flowlets of one size, each on a path of its own at random
+                        */
     FT_WHATIF_POLICIES
 };
+
+/* Flowlets of a flow where nobody says how many: so few show what chance does to elephants, whose
+ * pauses are rare. */
+#define FT_WHATIF_FLOWLETS 16
 
 const char *ft_whatif_name(enum ft_whatif_policy policy);
 
@@ -42,6 +49,7 @@ struct ft_whatif {
     struct ft_hashes_list *hashes;      /* NULL: none are known */
     uint32_t pairs;                     /* queue pairs a connection: each its own path */
     uint32_t spray;                     /* paths of a sprayed flow at most; 0: all of them */
+    uint32_t flowlets;                  /* of a flow */
     uint32_t draws;
     void (*progress)(enum ft_whatif_policy policy, uint32_t draw); /* draw 0: all; may be NULL */
     struct ft_task *task;                                          /* NULL: nobody waits */
@@ -60,6 +68,8 @@ struct ft_outcome {
     struct ft_range fim[FT_LAYERS], layer_most[FT_LAYERS];
     struct ft_range most, load, collisions, share, step_s;
     uint32_t paths;           /* of a flow, at most */
+    bool has_moves;           /* flows have one path each, in the topology of those observed */
+    struct ft_range moves;    /* flows on another path than they were observed on */
     uint32_t guessed;         /* flows of a draw at most with a choice that nothing predicts */
     struct ft_range *times_s; /* by collective; freed by ft_outcome_free() */
 };

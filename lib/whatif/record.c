@@ -31,7 +31,7 @@ struct layer_record {
 struct policy_record {
     Fabrictrace__Policy m;
     Fabrictrace__PortName port;
-    Fabrictrace__Draws most, load, collisions, share;
+    Fabrictrace__Draws most, load, collisions, share, moves;
     struct layer_record layers[FT_LAYERS];
     Fabrictrace__PolicyLayer *list[FT_LAYERS];
 };
@@ -89,6 +89,10 @@ static void fill_policy(struct policy_record *r, const struct ft_outcome *o,
     fill_draws(&r->most, &o->most, o->draws, 1);
     fill_draws(&r->collisions, &o->collisions, o->draws, 1);
     fill_draws(&r->share, &o->share, o->draws, 1);
+    if (o->has_moves) {
+        fill_draws(&r->moves, &o->moves, o->draws, 1);
+        r->m.moves = &r->moves;
+    }
     r->m.flows_most = &r->most;
     r->m.collisions = &r->collisions;
     r->m.slowest_share = &r->share;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_join \
+noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_hashes tests/bench/bench_join \
 	tests/bench/bench_pairing tests/bench/bench_rdma tests/bench/count tests/bench/fabric_flood \
 	tests/bench/flood
 
@@ -9,6 +9,9 @@ tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTO
 
 tests_bench_bench_diagnosis_SOURCES = tests/bench/bench_diagnosis.c
 tests_bench_bench_diagnosis_LDADD = $(DAEMON_LIBS)
+
+tests_bench_bench_hashes_SOURCES = tests/bench/bench_hashes.c tests/unit/leafspine.h
+tests_bench_bench_hashes_LDADD = $(DAEMON_LIBS)
 
 tests_bench_bench_join_SOURCES = tests/bench/bench_join.c tests/unit/leafspine.h
 tests_bench_bench_join_LDADD = $(DAEMON_LIBS)
@@ -24,11 +27,14 @@ EXTRA_DIST += tests/bench/snmp_scale.py tests/bench/nccl_cost.py
 
 # Figures, not tests: they say how fast, and nothing fails when they are slow.
 .PHONY: bench
-bench: tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_join tests/bench/bench_nccl \
+bench: tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_hashes \
+	tests/bench/bench_join tests/bench/bench_nccl \
 	tests/bench/bench_pairing tests/bench/bench_rdma tests/bench/flood \
 	switchpoll/fabrictrace-switchpoll $(nccl_plugin)
 	tests/bench/bench_decode
 	tests/bench/bench_diagnosis
+	tests/bench/bench_hashes
+	tests/bench/bench_hashes --keyed
 	tests/bench/bench_join
 	tests/bench/bench_nccl $(nccl_plugin)
 	tests/bench/bench_pairing

@@ -113,8 +113,8 @@ class Captured(unittest.TestCase):
 
     def test_collision(self):
         found = self.compare(self.COLLISION)
-        self.assertEqual(list(found), ["measured", "observed", "ecmp", "static", "greedy", "plan",
-                                       "spray"])
+        self.assertEqual(list(found), ["measured", "observed", "ecmp", "static", "rail", "greedy",
+                                       "plan", "spray", "flowlet"])
         observed, plan = found["observed"]["figures"], found["plan"]["figures"]
         self.assertEqual(found["measured"]["figures"]["hottest"],
                          {"switch": "leaf1", "port": "up1"})
@@ -129,6 +129,14 @@ class Captured(unittest.TestCase):
         self.assertEqual(observed["slowest_rate_bps"], 50 * GBPS)
         self.assertEqual(plan["collisions"]["mean"], 0)
         self.assertEqual(plan["slowest_rate_bps"], 100 * GBPS)
+        # One of the two is to move; who is observed stays, and what is sprayed has no one path.
+        self.assertEqual(observed["moves"], {"mean": 0, "min": 0, "max": 0})
+        self.assertEqual(plan["moves"], {"mean": 1, "min": 1, "max": 1})
+        self.assertEqual((found["ecmp"]["figures"]["moves"]["min"],
+                          found["ecmp"]["figures"]["moves"]["max"]), (0, 2))
+        for name in ("measured", "spray", "flowlet"):
+            self.assertNotIn("moves", found[name]["figures"])
+        self.assertNotIn("moves", self.compare(self.COLLISION, "--add-spines", "2")["plan"]["figures"])
         # Half of all draws collide.
         ecmp = found["ecmp"]["figures"]
         # Two flows that want 100 Gb/s each on one link of that speed, or on one each.

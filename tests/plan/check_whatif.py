@@ -5,6 +5,7 @@ placement, a plan and spraying, against what is known of random permutations and
 Runs in the build folder."""
 import collections
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -17,7 +18,7 @@ import paper  # noqa: E402
 
 PROGRAM = os.environ.get("FABRICTRACE", "cli/fabrictrace")
 SPEED = paper.SPEED
-POLICIES = ["ecmp", "static", "greedy", "plan", "spray"]
+POLICIES = ["ecmp", "static", "rail", "greedy", "plan", "spray", "flowlet"]
 
 
 class Whatif(unittest.TestCase):
@@ -28,7 +29,8 @@ class Whatif(unittest.TestCase):
 
     def run_whatif(self, fabric, flows, *words):
         (self.folder / "t.yaml").write_text(fabric.yaml())
-        (self.folder / "f.csv").write_text(paper.csv(fabric, flows))
+        (self.folder / "f.csv").write_text(
+            paper.csv(fabric, flows, names="." in flows[0][0]))
         done = subprocess.run([PROGRAM, "whatif", "--topology", str(self.folder / "t.yaml"),
                                "--flows", str(self.folder / "f.csv"), *words], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -119,6 +121,59 @@ class Whatif(unittest.TestCase):
         self.assertAlmostEqual(records["spray"]["slowest_share"]["max"], 2 / 3, 5)
         self.assertEqual(records["spray"]["layers"][0]["links"], 4)
 
+    def test_static_and_rail_routes(self):
+        """Four leaves of three NICs under four spines; the i-th NIC of leaf 0 sends to the i-th of leaf
+        i + 1. These are the NICs 3, 7 and 11 of the fabric, which static routes send over spine 3, and
+        the first, second and third of their leaves, which rail-aligned ones send over spines 0 to 2."""
+        fabric = paper.two_tiers(4, 4, 3)
+        flows = [(f"h0-{i}", f"h{i + 1}-{i}", SPEED) for i in range(3)]
+        records = self.compare(fabric, flows, "--policy", "static,rail")
+        self.assertEqual(records["static"]["flows_most"]["max"], 3)
+        self.assertAlmostEqual(records["static"]["slowest_share"]["max"], 1 / 3, 5)
+        self.assertEqual(records["rail"]["flows_most"]["max"], 1)
+        self.assertEqual(records["rail"]["slowest_share"]["max"], 1)
+        # The first NIC of each leaf is behind the same spine: four such flows share it upwards.
+        flows = [(f"h0-{i}", f"h{i + 1}-0", SPEED) for i in range(3)]
+        records = self.compare(fabric, flows, "--policy", "static,rail")
+        self.assertEqual(records["static"]["flows_most"]["max"], 1)
+        self.assertEqual(records["rail"]["flows_most"]["max"], 3)
+
+    def test_rails_count_before_hosts(self):
+        """Two hosts of two NICs at each leaf, rail 1 of each named first: whatever comes on rail 0 for
+        either host takes a path of its own, and so does rail 1, over as many spines."""
+        fabric = paper.two_tiers(2, 4, 0)
+        for leaf in range(2):
+            for host in range(2):
+                for rail in (1, 0):
+                    fabric.host(f"g{leaf}-{host}", f"10.1.{leaf}.{host * 2 + rail + 1}",
+                                [(f"leaf{leaf}", f"n{host}-{rail}")], rail)
+        to = {(0, 0): 0, (1, 0): 1, (0, 1): 2, (1, 1): 3}  # host and rail: the place at the leaf
+        for (host, rail), place in to.items():
+            flows = [("10.1.0.1", f"10.1.1.{host * 2 + rail + 1}", SPEED)]
+            hottest = self.compare(fabric, flows, "--policy", "rail")["rail"]["hottest"]
+            self.assertEqual(hottest["switch"], "leaf0")
+            self.assertEqual(hottest["port"], f"up{place}-0")
+
+    def test_spraying_by_packet_and_by_flowlet(self):
+        """One flow over two spines. By packet each link carries half of it, always; 16 flowlets on a
+        random spine each: the fuller link carries 1/2 + E|B - 8| / 16 of it, B binomial of 16 and 1/2,
+        which is 0.5982; one draw never differs from sixteenths."""
+        fabric = paper.two_tiers(2, 2, 1)
+        records = self.compare(fabric, [("h0-0", "h1-0", SPEED)], "--policy", "spray,flowlet",
+                               "--draws", "600")
+        spray, flowlet = records["spray"], records["flowlet"]
+        self.assertEqual((spray["draws"], flowlet["draws"]), (1, 600))
+        self.assertEqual((spray["paths"], flowlet["paths"]), (2, 2))
+        self.assertEqual(spray["load_most"], {"mean": 0.5, "min": 0.5, "max": 0.5})
+        mean = sum(math.comb(16, b) * max(b, 16 - b) for b in range(17)) / 2**16 / 16
+        self.assertAlmostEqual(mean, 0.5982, 4)
+        self.assertAlmostEqual(flowlet["load_most"]["mean"], mean, delta=0.015)
+        self.assertEqual(flowlet["load_most"]["min"], 0.5)
+        self.assertEqual(flowlet["load_most"]["max"] * 16 % 1, 0)
+        # Of one path alone all flowlets are on it.
+        records = self.compare(fabric, [("h0-0", "h1-0", SPEED)], "--policy", "flowlet", "--spray", "1")
+        self.assertEqual(records["flowlet"]["load_most"], {"mean": 1, "min": 1, "max": 1})
+
     def test_the_one_who_chooses(self):
         fabric = paper.two_tiers(2, 2, 2)
         flows = [("h0-0", "h1-0", SPEED)]
@@ -132,7 +187,7 @@ class Whatif(unittest.TestCase):
         self.assertIn("a flow has no path left", err)
         rc, out, err = self.run_whatif(fabric, flows)
         self.assertEqual((rc, err), (0, ""))
-        self.assertRegex(out, r"(?m)^POLICY .* MOST FLOWS .*\n(ecmp .*\n)(.*\n){4}\Z")
+        self.assertRegex(out, r"(?m)^POLICY .* MOST FLOWS .*\n(ecmp .*\n)(.*\n){6}\Z")
 
     def test_a_hundred_draws_of_16384_flows(self):
         fabric = paper.two_tiers(512, 32, 32)

@@ -51,6 +51,7 @@ SHOWN = {
     "explain-paired": ["explain", FLOW],
     "explain-partial": ["explain", FLOW],
     "explain-lag": ["explain", FLOW],
+    "explain-inferred": ["explain", FLOW],
     "explain-likely": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
     "explain-link": ["explain", "leaf2/Ethernet54"],

@@ -375,6 +375,46 @@ START_TEST(a_stranger_does_not_count)
 }
 END_TEST
 
+/* Of a job of which no two hosts agree that they are in it, who spoke of a plan first is believed
+ * for it, and nobody else: another host cannot end it, nor add ports that samples contradict, nor
+ * replace it by a plan of its own. */
+START_TEST(without_members_only_the_first_speaks)
+{
+    struct ft_observation o;
+
+    begin();
+    ck_assert_int_eq(given("h0-0", SPORT, 0), 0);
+    sample(SPORT, 0, JOIN_RIG_START_MS + 1000);
+    look(JOIN_RIG_START_MS + 3000);
+    ck_assert_int_eq(plan.stage, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_CONFIRMED);
+    slot = 1;
+    ck_assert_int_eq(
+        report("h0-1", 0, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK, MADE_MS), -EPERM);
+    ck_assert_int_eq(given("h0-1", SPORT + 1, 0), 0);
+    ck_assert_int_eq(
+        report("h0-1", SPORT, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL, MADE_MS + 5), 0);
+    o = join_rig_seen(SPORT + 1, 1, 1000000, 20);
+    o.tuple.src = leafspine_host_ip(0, 1);
+    o.in_ifindex = 2;
+    join_rig_take(&rig, &o);
+    look(JOIN_RIG_START_MS + 7000);
+    ck_assert_uint_eq(raised + asked, 0);
+    ck_assert_uint_eq(ft_follower_count(follower, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_CONFIRMED),
+                      1);
+    ck_assert_uint_eq(ft_follower_count(follower, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_APPLIED), 1);
+    ck_assert_uint_eq(ft_follower_stats(follower).held, 1);
+    ck_assert_uint_eq(ft_follower_stats(follower).strange, 1);
+    /* The first one replaces its own plan, and not that of the other. */
+    slot = 0;
+    ck_assert_int_eq(
+        report("h0-0", SPORT, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL, MADE_MS + 9), 0);
+    ck_assert_uint_eq(ft_follower_count(follower, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_WITHDRAWN),
+                      1);
+    ck_assert_uint_eq(ft_follower_count(follower, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_APPLIED), 2);
+    end();
+}
+END_TEST
+
 /* A host that makes plans up does not drive out those of others. */
 START_TEST(made_up_plans_replace_each_other)
 {
@@ -434,7 +474,9 @@ START_TEST(all_of_it_is_capped)
         snprintf(host, sizeof(host), "host%u", i);
         ck_assert_int_eq(
             report(host, 0, 0, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK, MADE_MS + i % 3),
-            i < FT_FOLLOWER_HOSTS_MAX ? 0 : -ENOSPC);
+            i < 3                       ? 0
+            : i < FT_FOLLOWER_HOSTS_MAX ? -EPERM
+                                        : -ENOSPC);
     }
     ck_assert_uint_eq(ft_follower_stats(follower).refused, 10);
     end();
@@ -445,4 +487,5 @@ FT_UNIT_MAIN("follower", samples_confirm_every_port, samples_from_before_do_not_
              another_path_withdraws_until_agents_confirm, what_stays_uncertain_is_withdrawn,
              a_path_that_changes_later_withdraws, its_owner_takes_it_back,
              refused_ports_are_counted_apart, what_is_incomplete_is_refused,
-             a_stranger_does_not_count, made_up_plans_replace_each_other, all_of_it_is_capped)
+             a_stranger_does_not_count, without_members_only_the_first_speaks,
+             made_up_plans_replace_each_other, all_of_it_is_capped)

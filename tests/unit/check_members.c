@@ -28,14 +28,15 @@ static bool has(uint64_t host, int64_t now_ms)
 START_TEST(two_that_agree_are_in_the_job)
 {
     begin();
-    /* Of this job nothing is known. */
-    ck_assert(has(1, NOW_MS) && has(0, NOW_MS));
+    /* Of this job nothing is known, and one host alone does not change that. */
+    ck_assert(!has(1, NOW_MS) && !ft_members_known(m, JOB, NOW_MS));
     ft_members_said(m, JOB, 1, 2, NOW_MS);
-    ck_assert(has(3, NOW_MS));
+    ck_assert(!has(1, NOW_MS) && !has(3, NOW_MS) && !ft_members_known(m, JOB, NOW_MS));
     ft_members_said(m, JOB, 2, 1, NOW_MS + 1000);
     ck_assert(has(1, NOW_MS + 1000) && has(2, NOW_MS + 1000));
     ck_assert(!has(3, NOW_MS + 1000) && !has(0, NOW_MS + 1000));
-    ck_assert(ft_members_has(m, JOB + 1, 3, NOW_MS + 1000));
+    ck_assert(ft_members_known(m, JOB, NOW_MS + 1000));
+    ck_assert(!ft_members_known(m, JOB + 1, NOW_MS + 1000));
     /* What it says of itself, however often, does not help. */
     for (uint64_t i = 0; i < 1000; i++)
         ft_members_said(m, JOB, 3, 1 + i % 2, NOW_MS + 2000);
@@ -52,14 +53,14 @@ START_TEST(what_was_said_lapses)
     begin();
     ft_members_said(m, JOB, 1, 2, NOW_MS);
     ft_members_said(m, JOB, 2, 1, NOW_MS + 60001);
-    ck_assert(has(3, NOW_MS + 60001));
+    ck_assert(!ft_members_known(m, JOB, NOW_MS + 60001));
     ft_members_said(m, JOB, 1, 2, NOW_MS + 60002);
-    ck_assert(!has(3, NOW_MS + 60002));
+    ck_assert(has(2, NOW_MS + 60002) && !has(3, NOW_MS + 60002));
     /* One goes on to say so, the other is not heard of again. */
     for (int64_t t = 0; t < 900000; t += 1000)
         ft_members_said(m, JOB, 1, 2, NOW_MS + 61000 + t);
     ck_assert(has(1, NOW_MS + 960000) && !has(2, NOW_MS + 960000) && !has(3, NOW_MS + 960000));
-    ck_assert(has(3, NOW_MS + 1600000));
+    ck_assert(!has(1, NOW_MS + 1600000) && !ft_members_known(m, JOB, NOW_MS + 1600000));
     ft_members_free(m);
 }
 END_TEST

@@ -419,6 +419,13 @@ tests_unit_check_oracle_SOURCES = tests/unit/check_oracle.c tests/unit/join_rig.
 tests_unit_check_oracle_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_oracle_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_inference
+TESTS += tests/unit/check_inference
+tests_unit_check_inference_SOURCES = tests/unit/check_inference.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_inference_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_inference_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_hashes
 TESTS += tests/unit/check_hashes
 tests_unit_check_hashes_SOURCES = tests/unit/check_hashes.c tests/unit/unit.h

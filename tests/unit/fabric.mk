@@ -105,3 +105,15 @@ TESTS += tests/unit/check_verdict
 tests_unit_check_verdict_SOURCES = tests/unit/check_verdict.c tests/unit/unit.h
 tests_unit_check_verdict_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_verdict_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_tomography
+TESTS += tests/unit/check_tomography
+tests_unit_check_tomography_SOURCES = tests/unit/check_tomography.c tests/unit/unit.h
+tests_unit_check_tomography_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_tomography_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS) -lm
+
+check_PROGRAMS += tests/unit/check_singular
+TESTS += tests/unit/check_singular
+tests_unit_check_singular_SOURCES = tests/unit/check_singular.c tests/unit/unit.h
+tests_unit_check_singular_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_singular_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS) -lm

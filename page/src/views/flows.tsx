@@ -15,7 +15,7 @@ const WEAKER: Record<string, string> = {
     predicted: "predicted: by the switch's hash, as learnt; no samples here",
     oracle: 'oracle: the switch answers that it would; no samples here',
     probed: 'probed: a packet of this 5-tuple was answered; no samples here',
-    inferred: 'inferred: from counters of ports; no samples here',
+    inferred: 'inferred: from counters of uplinks and what hosts sent; no samples here',
 };
 
 function seenBy(h: Hop): string {
