@@ -242,7 +242,8 @@ int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_wr
     d->doctor = ft_doctor_new(view->pipeline, view->seed);
     if (d->doctor) {
         ft_doctor_oracle(d->doctor, view->oracle);
-        ft_doctor_registered(d->doctor, ft_publisher_registered(view->publisher));
+        if (view->publisher)
+            ft_doctor_registered(d->doctor, ft_publisher_registered(view->publisher));
         ft_doctor_recorded(d->doctor, view->recorded_from_ms);
     }
     if (!d->doctor || find_order(d, view, &page)) {

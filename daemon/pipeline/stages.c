@@ -113,7 +113,7 @@ static bool open_optional(struct ft_stages *s, const struct ft_pipeline_config *
     }
     return (s->pairing || !config->ends_max) && (s->discovery || !config->discovery.switches_max) &&
            (s->wiring || !config->crossings.flows_max) && (s->hashes || !config->hash_sets_max) &&
-            (s->inference || !config->infer_paths) &&
+           (s->inference || !config->infer_paths) &&
            ((s->diagnoser && s->second) || !config->diagnosis_rows_max) &&
            ((s->counters && s->exporters) || !config->counters_max);
 }
