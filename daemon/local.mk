@@ -16,6 +16,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/api/spread.c daemon/api/spread.h \
 	daemon/api/job_figures.c daemon/api/job_figures.h \
 	daemon/api/metrics.c daemon/api/metrics.h \
+	daemon/api/metrics_kafka.c daemon/api/metrics_kafka.h \
 	daemon/api/metrics_text.c daemon/api/metrics_text.h \
 	daemon/api/window_figures.c daemon/api/window_figures.h \
 	daemon/api/orders.c daemon/api/orders.h \

@@ -19,9 +19,7 @@ static const char *const metrics_links[] = {[FT_METRICS_LINKS_ALL] = "all",
                                             [FT_METRICS_LINKS_FABRIC] = "fabric",
                                             [FT_METRICS_LINKS_NONE] = "none",
                                             NULL};
-
 static const char *const levels[] = {"error", "warning", "notice", "info", "debug", NULL};
-
 static const char *const group_roles[] = {"alone", "member", "aggregator", NULL};
 
 static const struct ft_option options[] = {

@@ -180,14 +180,6 @@ void ft_json_write_text(struct ft_writer *w, const char *text)
         write_special(w, s + n);
 }
 
-void ft_json_write_member(struct ft_writer *w, const char *name, const char *text)
-{
-    if (!text || !*text)
-        return;
-    ft_write_fmt(w, ",\"%s\":", name);
-    ft_json_write_text(w, text);
-}
-
 /* At most 3 digits, without leading zeros. */
 static uint8_t *put_octet(uint8_t *p, uint8_t v)
 {

@@ -24,9 +24,6 @@ int ft_json_write(struct ft_writer *w, const ProtobufCMessage *message, const ch
 /* Appends a text as a JSON string with its quotes (RFC 8259 section 7). */
 void ft_json_write_text(struct ft_writer *w, const char *text);
 
-/* Appends a further member of an object, `,"name":"text"`; nothing for NULL or "". */
-void ft_json_write_member(struct ft_writer *w, const char *name, const char *text);
-
 /* The text of an enum value ("data" for ROLE_DATA); the number where the type has no such value, so
  * that a newer peer's value is not lost. Cut to fit. */
 void ft_json_enum_text(const ProtobufCEnumDescriptor *type, int32_t value,

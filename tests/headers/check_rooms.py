@@ -50,10 +50,12 @@ def layers_of(hacking):
 
 
 def objects_of(src, build):
-    """Object files by source, of sources that are still there."""
+    """Object files by source, of sources that are still there. Automake puts the name of a library before
+    that of an object where it has flags of its own."""
     for folder in FOLDERS:
         for path in sorted((build / folder).rglob("*.o")):
-            source = str(path.relative_to(build).with_suffix(".c"))
+            plain = path.with_name(re.sub(r"^lib\w+_a-", "", path.name))
+            source = str(plain.relative_to(build).with_suffix(".c"))
             if source.startswith(APART) or source.endswith(".pb-c.c"):
                 continue
             if (src / source).exists():
