@@ -26,23 +26,29 @@ static const struct {
     enum type type;
     size_t offset;
     uint64_t least, most;
+    bool later;      /* older files lack it */
+    uint64_t before; /* what the daemons did that wrote them */
 } fields[] = {
 #define FIELD(type, member, least, most)                                                           \
     {                                                                                              \
-#member, type, offsetof(struct ft_settings, member), least, most                           \
+#member, type, offsetof(struct ft_settings, member), least, most, false, 0                 \
+    }
+#define LATER(type, member, least, most, before)                                                   \
+    {                                                                                              \
+#member, type, offsetof(struct ft_settings, member), least, most, true, before             \
     }
     FIELD(TIME, window_ns, NS_PER_S, 3600 * NS_PER_S),
     FIELD(TIME, grace_ns, 0, 600 * NS_PER_S),
     FIELD(TIME, path_refresh_ns, NS_PER_S, DAY_NS),
     FIELD(TIME, flow_idle_ns, NS_PER_S, DAY_NS),
     FIELD(TIME, evidence_ns, NS_PER_S, DAY_NS),
-    FIELD(TIME, hang_after_ns, 0, 86400 * NS_PER_S),
+    LATER(TIME, hang_after_ns, 0, DAY_NS, 10 * NS_PER_S),
     FIELD(TIME, path_hold_down_ns, 0, 600 * NS_PER_S),
     FIELD(TIME, tolerance_ns, 0, 600 * NS_PER_S),
     FIELD(TIME, history_ns, 0, DAY_NS),
     FIELD(TRUTH, verify_topology, 0, 1),
     FIELD(TRUTH, link_local, 0, 1),
-    FIELD(TRUTH, infer_paths, 0, 1),
+    LATER(TRUTH, infer_paths, 0, 1, 0),
     FIELD(SHARE, floor, 0, 1),
     FIELD(SHARE, elephant, 0, 1),
     FIELD(NUMBER, flows_max, 1, COUNT_MAX),
@@ -63,6 +69,7 @@ static const struct {
     FIELD(NUMBER, kept_bytes, 0, BYTES_MAX),
     FIELD(NUMBER, history_memory_max, 0, BYTES_MAX),
 #undef FIELD
+#undef LATER
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
@@ -168,7 +175,9 @@ static int get_field(const struct ft_yaml *root, size_t i, struct ft_settings *s
 
     if (fields[i].type == SHARE)
         return get_share(root, i, at, diag);
-    if (get_number(root, fields[i].name, fields[i].least, fields[i].most, &v, diag))
+    if (fields[i].later && !ft_yaml_get(root, fields[i].name))
+        v = fields[i].before;
+    else if (get_number(root, fields[i].name, fields[i].least, fields[i].most, &v, diag))
         return -EBADMSG;
     if (fields[i].type == TRUTH)
         *(bool *)at = v != 0;

@@ -227,6 +227,53 @@ START_TEST(a_head_reads_back_and_refuses_what_cannot_be)
 }
 END_TEST
 
+static void cut_line(char *text, const char *name)
+{
+    char *line = strstr(text, name), *end = line ? strchr(line, '\n') : NULL;
+
+    ck_assert_ptr_nonnull(end);
+    memmove(line, end + 1, strlen(end + 1) + 1);
+}
+
+/* Settings that came later mean what the daemon did before there were any. */
+START_TEST(the_head_of_an_older_daemon_is_read)
+{
+    struct ft_settings s = {.window_ns = 10000000000,
+                            .path_refresh_ns = 60000000000,
+                            .flow_idle_ns = 60000000000,
+                            .evidence_ns = 30000000000,
+                            .hang_after_ns = 5000000000,
+                            .flows_max = 1000,
+                            .victims_max = 32,
+                            .crossing_ports_max = 7,
+                            .events_max = 9,
+                            .sources_max = 16,
+                            .infer_paths = true},
+                       got = {.infer_paths = true};
+    const struct ft_head head = {.source_id = (char *)(uintptr_t) "a",
+                                 .fabric = (char *)(uintptr_t) "lab",
+                                 .program = (char *)(uintptr_t) "fabrictraced 1"};
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_head back;
+    char *text;
+
+    ft_writer_init(&w, 1 << 20);
+    ft_head_write(&w, &head, &s);
+    ft_write_u8(&w, 0);
+    text = (char *)w.bytes;
+    cut_line(text, "  hang_after_ns:");
+    cut_line(text, "  infer_paths:");
+    ck_assert_int_eq(ft_head_read(w.bytes, strlen(text), &back, &got, diag), 0);
+    ck_assert_int_eq(got.hang_after_ns, 10000000000);
+    ck_assert(!got.infer_paths);
+    ft_head_clear(&back);
+    cut_line(text, "  flows_max:");
+    ck_assert_int_eq(ft_head_read(w.bytes, strlen(text), &back, &got, diag), -EBADMSG);
+    ft_diag_free(diag);
+    ft_writer_free(&w);
+}
+END_TEST
+
 /* How many segments a copy gets, and how it ends. */
 static int copy_all(struct ft_recorder *r, struct ft_recording *recording, unsigned *count)
 {
@@ -299,4 +346,5 @@ END_TEST
 
 FT_UNIT_MAIN("incident", what_is_packed_opens_again, a_file_reads_back,
              a_file_cut_anywhere_says_where, any_flipped_bit_is_found, entries_read_back,
-             a_head_reads_back_and_refuses_what_cannot_be, what_is_kept_ages_and_is_bounded)
+             a_head_reads_back_and_refuses_what_cannot_be, the_head_of_an_older_daemon_is_read,
+             what_is_kept_ages_and_is_bounded)
