@@ -197,6 +197,8 @@ static int play_slice(struct ft_player *p, const struct ft_entry *entry)
         p->refused = 0;
     for (uint64_t i = 0; i < entry->steps && rc > 0; i++)
         rc = ft_batch_step(p->batch, p->payload, FT_ARRIVALS_STEP, &sink);
+    if (rc == 0)
+        ft_pipeline_unknown(p->pipeline, ft_batch_unknown(p->batch));
     if (rc <= 0)
         drop_batch(p);
     ft_pipeline_flush(p->pipeline);

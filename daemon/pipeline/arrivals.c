@@ -92,6 +92,8 @@ static int apply_slice(struct ft_arrivals *a, const struct ft_arrival *from, con
         rc = ft_batch_step(a->batch, payload, FT_ARRIVALS_STEP, &sink);
         steps++;
     } while (rc > 0 && ft_mono_since_ns(ft_mono_now(), start) <= SLICE_NS);
+    if (rc == 0)
+        ft_pipeline_unknown(from->pipeline, ft_batch_unknown(a->batch));
     ft_pipeline_flush(from->pipeline);
     if (a->tap)
         a->tap->slice(a->tap->arg, slice.now_ms, steps, rc <= 0);

@@ -111,6 +111,9 @@ void ft_pipeline_regroup(struct ft_pipeline *p, bool more, int64_t now_ms);
 /* Counts a record that was not let in. */
 void ft_pipeline_refuse(struct ft_pipeline *p);
 
+/* Counts records of kinds that are not known here: a newer program sent them. */
+void ft_pipeline_unknown(struct ft_pipeline *p, uint64_t count);
+
 /* The topology of the file. */
 const struct ft_topology *ft_pipeline_file(const struct ft_pipeline *p);
 

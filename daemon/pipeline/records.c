@@ -455,3 +455,9 @@ void ft_pipeline_refuse(struct ft_pipeline *p)
     p->stats.records++;
     p->stats.fates[FT_RECORD_UNAUTHORIZED]++;
 }
+
+void ft_pipeline_unknown(struct ft_pipeline *p, uint64_t count)
+{
+    p->stats.records += count;
+    p->stats.fates[FT_RECORD_UNUSED] += count;
+}

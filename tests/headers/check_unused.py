@@ -18,7 +18,6 @@ from check_rooms import objects_of, symbols_of  # noqa: E402
 # Exceptions, and why.
 EXCEPT = {
     "ft_batch_known": "for its tests: a batch is taken whole, or nothing of it",
-    "ft_batch_unknown": "likewise",
     "ft_discovery_looks": "for its test: the work of a build must not grow with the fabric's square",
 }
 

@@ -9,8 +9,11 @@ import sys
 import threading
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "faults"))
+import kit  # noqa: E402
 import rig  # noqa: E402
 from certificates import Authority  # noqa: E402
 from rig import check, equal, until  # noqa: E402
@@ -72,6 +75,23 @@ class Silent:
 
 def tls_of(authority, cert, key):
     return f"  cert: {cert}\n  key: {key}\n  ca: {authority.ca}\n"
+
+
+def test_newer_program(folder):
+    """Records of kinds that the daemon does not know are counted."""
+    daemon = rig.Daemon(folder, TOPOLOGY)
+    try:
+        daemon.start()
+        peer = kit.Peer(daemon.port, "gpu01", "fabrictrace-agent")
+        peer.send(kit.record(4000, b"\x08\x01") * 3)
+        check("a batch of a newer program is taken", peer.settled())
+        text = daemon.get("/metrics")
+        check("what it has that is not known here is counted",
+              'fabrictraced_records_total{fate="unused_kind"} 3\n' in text)
+        peer.close()
+        daemon.stop()
+    finally:
+        daemon.kill()
 
 
 def test_log(folder):
@@ -205,4 +225,4 @@ def test_sink(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_log, test_certificates, test_sink))
+    sys.exit(rig.run_tests(test_newer_program, test_log, test_certificates, test_sink))
