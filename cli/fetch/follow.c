@@ -122,6 +122,9 @@ static int ask(const struct ft_args *args, struct ft_answer **answer, bool *sile
     if (fclose(err) == 0 && !*silent)
         fputs(why, stderr);
     free(why);
+    /* It did answer as fabrictraced before: its end cut this one off. */
+    if (rc == EX_PROTOCOL)
+        rc = EX_UNAVAILABLE;
     *silent = rc == EX_UNAVAILABLE;
     return rc;
 }

@@ -4,6 +4,7 @@
 end when their flows do, and that begin again; SIGINT, a closed pipe and a daemon that goes."""
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -124,6 +125,41 @@ def test_events(folder):
         daemon.kill()
 
 
+class Ending(threading.Thread):
+    """A daemon without events that ends in the middle of its second answer, and is there again."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.http, self.asked = self.listener.getsockname()[1], 0
+        self.start()
+
+    def run(self):
+        whole = b'{"window_end_ms": 1, "records": []}'
+        while True:
+            peer = self.listener.accept()[0]
+            request = b""
+            while b"\r\n\r\n" not in request:
+                request += peer.recv(65536)
+            body = whole[:9] if self.asked == 1 else whole
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                         b"Content-Length: %d\r\n\r\n" % len(whole) + body)
+            peer.close()
+            self.asked += 1
+
+
+def test_cut_off(folder):
+    daemon = Ending()
+    follower = Follower(daemon)
+    try:
+        until("it asks on after an answer that was cut off", lambda: daemon.asked > 3)
+        follower.end("SIGINT after that", signal.SIGINT)
+        equal("it was reported once", len([line for line in follower.errors if "cut off" in line]), 1)
+    finally:
+        if follower.process.poll() is None:
+            follower.process.kill()
+
+
 def test_no_daemon(folder):
     port = rig.free_port()
     done = subprocess.run([TOOL, "events", "--follow", "--endpoint", f"127.0.0.1:{port}"],
@@ -132,4 +168,4 @@ def test_no_daemon(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_events, test_no_daemon))
+    sys.exit(rig.run_tests(test_events, test_cut_off, test_no_daemon))
