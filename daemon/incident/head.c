@@ -26,7 +26,7 @@ static const struct {
     enum type type;
     size_t offset;
     uint64_t least, most;
-    bool later;      /* older files lack it */
+    bool later;      /* older files do not have it */
     uint64_t before; /* what the daemons did that wrote them */
 } fields[] = {
 #define FIELD(type, member, least, most)                                                           \
