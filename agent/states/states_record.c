@@ -39,20 +39,21 @@ static bool same(const struct ft_ras *ras, const struct ft_ras_rank *a, const st
 
 static const struct ft_ras_rank *commonest(const struct ft_ras *ras, const struct ft_ras_comm *comm)
 {
-    const struct ft_ras_rank *kinds[CANDIDATES], *ranks = ras->ranks + comm->first;
+    const struct ft_ras_rank *kinds[CANDIDATES];
     size_t counts[CANDIDATES], kind_count = 0, best = 0;
 
     for (size_t i = 0; i < comm->count; i++) {
+        const struct ft_ras_rank *rank = &ras->ranks[comm->first + i];
         size_t k = 0;
 
-        if (ranks[i].missing)
+        if (rank->missing)
             continue;
-        while (k < kind_count && !same(ras, kinds[k], &ranks[i]))
+        while (k < kind_count && !same(ras, kinds[k], rank))
             k++;
         if (k == CANDIDATES)
             continue;
         if (k == kind_count) {
-            kinds[kind_count] = &ranks[i];
+            kinds[kind_count] = rank;
             counts[kind_count++] = 0;
         }
         counts[k]++;

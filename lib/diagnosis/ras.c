@@ -135,10 +135,12 @@ static int by_rank(const void *a, const void *b)
 /* A rank that is given twice says two things of itself: the communicator is left out. */
 static bool is_plain(struct ft_ras *out, const struct ft_ras_comm *comm)
 {
-    struct ft_ras_rank *ranks = out->ranks + comm->first;
+    struct ft_ras_rank *ranks;
 
-    if (comm->count > 1)
-        qsort(ranks, comm->count, sizeof(*ranks), by_rank);
+    if (comm->count < 2)
+        return true;
+    ranks = out->ranks + comm->first;
+    qsort(ranks, comm->count, sizeof(*ranks), by_rank);
     for (size_t i = 1; i < comm->count; i++)
         if (ranks[i].rank == ranks[i - 1].rank)
             return false;
