@@ -30,6 +30,7 @@ now_ms >"$out/start"
 rdma -j resource show qp -d >"$out/qp.json"
 say "$(wc -l <"$plan/pairs") ib_write_bw, $(<"$plan/ends") ends of queue pairs: $(<"$plan/seconds") s of traffic"
 pause "$(<"$plan/seconds")"
+until_ placed || rc=1
 now_ms >"$out/stop"
 ask || rc=1
 end_all || rc=1

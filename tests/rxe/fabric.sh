@@ -90,7 +90,7 @@ say "$(<"$plan/ends") ends of queue pairs"
 now_ms >"$out/start"
 rdma -j resource show qp -d >"$out/qp.json"
 enough=$((SECONDS + seconds))
-until_ 'look && [ $SECONDS -ge $enough ]' || rc=1
+until_ 'look && [ $SECONDS -ge $enough ] && placed' || rc=1
 now_ms >"$out/stop"
 say "flows"
 read -r switch port <"$plan/lossy"

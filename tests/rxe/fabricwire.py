@@ -183,11 +183,33 @@ class FabricJudge(Tally):
                 (sent if surely else unsure).add(flow)
         return sent, unsure
 
+    def late(self):
+        """[(begin_ms, end_ms)] in which the daemon says that samples came after their window."""
+        spans, since, known = [], 0, 0
+        for seen in self.records.of("loss"):
+            record = seen.record
+            if record["program"] == "fabrictraced":
+                count = sum(drop["count"] for stage in record["stages"]
+                            for drop in stage.get("drops", ()) if drop["reason"] == "late")
+                if count > known:
+                    spans.append((since, record["time_ms"]))
+                since, known = record["time_ms"], count
+        return spans
+
+    def whole_windows(self):
+        """Windows while all flows ran, without those of which samples may have been late: as soon as the
+        window's end, or while the next one was open."""
+        late, length_ms = self.late(), 1000 * self.plan.window_s
+        windows = paths.full_windows(self.records, self.moment("start"), self.moment("stop"))
+        return [(start_ms, records) for start_ms, records in windows
+                if not any(begin < start_ms + 3 * length_ms and end > start_ms + length_ms
+                           for begin, end in late)]
+
     def imbalance(self):
         """Returns texts, and how many ECMP groups were compared in how many windows. A group with a
         flow that is not sure is left out; each must have been compared once."""
         wrong, compared = [], collections.Counter()
-        windows = paths.full_windows(self.records, self.moment("start"), self.moment("stop"))
+        windows = self.whole_windows()
         for start_ms, records in windows:
             sent, unsure = self.sent_in(start_ms, start_ms + 1000 * self.plan.window_s)
             loads = truth.loads(self.layout, {flow: self.paths[flow] for flow in unsure})

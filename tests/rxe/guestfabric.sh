@@ -116,6 +116,18 @@ start_programs()
     done <"$plan/hosts"
 }
 
+# Whether two windows since the start were published with every flow that sends data in them: the
+# samples of a slow guest's first ones may all come too late.
+placed()
+{
+    gawk -v RS='\n' -v start="$(<"$out/start")" -v flows=$(($(<"$plan/ends") / 2)) '
+        function value(name, a) { return match($0, "\"" name "\":([0-9]+)", a) ? a[1] + 0 : 0 }
+        /"fabrictrace.imbalance.v1"/ && /"scope":"fabric"/ && value("window_start_ms") >= start {
+            windows += value("flows") >= flows
+        }
+        END { exit windows < 2 }' /tmp/records.ndjson
+}
+
 # The place of an address in a device's table.
 gid_index() # DEVICE ADDRESS-AS-GID
 {
