@@ -34,8 +34,10 @@ function emit(line) {
     print (line ~ /^[.']/ ? "\\&" : "") line
 }
 
+# A name of the field or of a standard (ifName, sFlow) keeps its first letter.
 function sentence(text) {
-    text = toupper(substr(text, 1, 1)) substr(text, 2)
+    if (text ~ /^[a-z]+([ .,:;-]|$)/)
+        text = toupper(substr(text, 1, 1)) substr(text, 2)
     return text ~ /[.?!]$/ ? text : text "."
 }
 
@@ -43,7 +45,7 @@ function sentence(text) {
 function unit_of(name, text) {
     if (match(text, /^\[[^]]*\] */))
         return substr(text, 2, index(text, "]") - 2)
-    if (name ~ /^(time|first|last|since|start|first_seen|path_since|window_start|window_end)_ms$/)
+    if (name ~ /(^|_)(time|first|last|since|start|end|seen|moved|progress|from)_ms$/)
         return "Unix milliseconds"
     if (name ~ /_ms$/) return "milliseconds"
     if (name ~ /_us$/) return "microseconds"
@@ -54,7 +56,7 @@ function unit_of(name, text) {
     if (name ~ /_celsius$/) return "degrees Celsius"
     if (name ~ /_millivolts$/) return "millivolts"
     if (name ~ /_microwatts$/) return "microwatts"
-    if (name ~ /(^|_)share(_lo)?$/) return "0 to 1"
+    if (name ~ /(^|_)share(_lo|_hi)?$/) return "0 to 1"
     if (name ~ /(^|_)(packets|samples|flows|messages)$/) {
         sub(/^.*_/, "", name)
         return name
@@ -62,11 +64,12 @@ function unit_of(name, text) {
     return ""
 }
 
-function type_of(type, repeated) {
-    if (type ~ /^u?int(32|64)$/) type = repeated ? "integers" : "integer"
+function type_of(type, repeated, unit) {
+    if (type ~ /^[us]?int(32|64)$/) type = repeated ? "integers" : "integer"
     else if (type == "double") type = repeated ? "numbers" : "number"
     else if (type == "bool") type = "true or false"
     else if (type == "string") type = repeated ? "strings" : "string"
+    else if (type == "bytes" && unit == "message") type = "bytes"
     else if (type == "bytes") type = repeated ? "IP addresses" : "IP address"
     else type = (type in enums ? "word of \\&" : "object \\&") type
     return repeated ? "list of " type : type
@@ -118,7 +121,7 @@ NR == FNR {
     next
 }
 
-inside && /^  .* = [0-9]+;/ {
+inside && /^  .* = [0-9]+( \[packed = true\])?;/ {
     text = above
     if ((at = index($0, "//"))) {
         beside = substr($0, at + 2)
@@ -129,7 +132,7 @@ inside && /^  .* = [0-9]+;/ {
     if ($1 == "optional" || $1 == "repeated") {
         unit = unit_of($3, text)
         sub(/^\[[^]]*\] */, "", text)
-        print ".It Ql " $3 " Pq " type_of($2, $1 == "repeated") (unit == "" ? "" : ", " unit)
+        print ".It Ql " $3 " Pq " type_of($2, $1 == "repeated", unit) (unit == "" ? "" : ", " unit)
         what = $3
     } else {
         what = $1

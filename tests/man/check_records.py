@@ -14,8 +14,8 @@ SOURCE = Path(os.environ.get("srcdir", ".")).resolve()
 PROTO, AWK_SCRIPT = SOURCE / "proto/fabrictrace.proto", SOURCE / "man/records.awk"
 ANSWERS = "\n// Answers of the HTTP API that are not published records"
 WIRE_ONLY = ("Record", "Batch")
-SIMPLE = {"uint32": "integer", "uint64": "integer", "int64": "integer", "double": "number",
-          "bool": "true or false", "string": "string", "bytes": "IP address"}
+SIMPLE = {"uint32": "integer", "uint64": "integer", "int64": "integer", "sint32": "integer",
+          "double": "number", "bool": "true or false", "string": "string", "bytes": "IP address"}
 failures = []
 
 
@@ -43,7 +43,8 @@ def messages(text):
             fields = [(value, None, False) for value in re.findall(r"^  (\w+) = \d+;", body, re.M)]
         else:
             fields = [(field, type_, how == "repeated") for how, type_, field in re.findall(
-                r"^  (optional|repeated) (\w+) (\w+) = \d+;", body, re.M)]
+                r"^  (optional|repeated) (\w+) (\w+) = \d+(?: \[packed = true\])?;", body, re.M)]
+        check(f"{name}: no field is passed over", len(fields) == len(re.findall(r"^  \w.*;", body, re.M)))
         if name not in WIRE_ONLY:
             found[schema or name] = kind, name, fields
         schema = None
@@ -81,7 +82,7 @@ def check_page(text):
             check(f"{heading}.{field}: a meaning", re.search(r"\w{2}", meaning), meaning)
             if kind == "enum":
                 continue
-            known = SIMPLE.get(type_, type_)
+            known = "bytes" if line.endswith(", message") else SIMPLE.get(type_, type_)
             check(f"{heading}.{field}: its type", known.split()[0] in line, line)
             check(f"{heading}.{field}: whether it is a list", ("list of" in line) == repeated, line)
             if re.search(r"_(ms|ns|us|bps|bytes)$", field):
