@@ -193,7 +193,6 @@ void ft_pipeline_rediscover(struct ft_pipeline *p, int64_t due_ms)
 {
     /* Another topology means to judge every flow anew: about a second for a million. */
     int64_t apart_ms = DISCOVER_MS + (int64_t)ft_join_flows(p->stages.join) / DISCOVER_FLOWS_A_MS;
-
     uint64_t unknown = ft_join_stats(p->stages.join)->unknown_switch;
 
     if (!p->stages.discovery)
