@@ -197,7 +197,10 @@ static int plan_port_key(const Fabrictrace__Record *record, char *key)
 
 static int hash_key(const Fabrictrace__Record *record, char *key)
 {
-    return two_part_key(record->hash->switch_, record->hash->group, key);
+    const Fabrictrace__Hash *h = record->hash;
+
+    /* NICs choose. */
+    return two_part_key(h->switch_ ? h->switch_ : "", h->group, key);
 }
 
 static int probe_key(const Fabrictrace__Record *record, char *key)

@@ -16,17 +16,6 @@
 #include "cli/plan/plan_ports.h"
 #include "lib/sim/loads.h"
 
-/* A hash that errs more often is not planned with. */
-#define ACCURACY_LEAST 0.99
-
-static bool takes_sport(const Fabrictrace__Hash *r)
-{
-    for (size_t i = 0; i < r->n_inputs; i++)
-        if (strcmp(r->inputs[i], "sport") == 0)
-            return true;
-    return false;
-}
-
 /* One choice of a switch. */
 static void judge_choice(struct ft_plan_job *p, const struct ft_choice *choice)
 {
@@ -46,13 +35,24 @@ static void judge_choice(struct ft_plan_job *p, const struct ft_choice *choice)
             "switch '%s': its choice does not follow from addresses and ports alone: a keyed "
             "hash, the destination queue pair or TTL in the hash, or adaptive routing",
             name);
-    else if (!takes_sport(s->record))
+    else if (!ft_plan_hash_takes_sport(s->record))
         ft_plan_text(&p->refused, "switch '%s': its hash does not take the source port", name);
-    else if (!s->record->has_accuracy || s->record->accuracy < ACCURACY_LEAST)
+    else if (!s->record->has_accuracy || s->record->accuracy < FT_PLAN_ACCURACY_LEAST)
         ft_plan_text(&p->refused,
                      "switch '%s': its hash is predicted rightly for %.1f %% of flows only", name,
                      100 * (s->record->has_accuracy ? s->record->accuracy : 0));
     else if (s->record->accuracy < p->accuracy)
+        p->accuracy = s->record->accuracy;
+}
+
+/* What is said of the NIC's own choice is relied on where it is good enough; else its flows stay.
+ */
+static void judge_nic(struct ft_plan_job *p, uint32_t flow)
+{
+    const struct ft_hashes_set *s = ft_hashes_of_nic(
+        &p->hashes, p->captured.inputs.topology, p->captured.inputs.flows.demands[flow].src_nic);
+
+    if (s && !ft_plan_nic_trouble(p, flow) && s->record->accuracy < p->accuracy)
         p->accuracy = s->record->accuracy;
 }
 
@@ -137,7 +137,7 @@ static void verify(struct ft_plan_job *p)
         judge_answers(p, predicted);
     if (p->asked && predicted && 1 - (double)wrong / predicted < p->accuracy)
         p->accuracy = 1 - (double)wrong / predicted;
-    if (wrong > predicted * (1 - ACCURACY_LEAST))
+    if (wrong > predicted * (1 - FT_PLAN_ACCURACY_LEAST))
         ft_plan_text(&p->refused,
                      "of %u flows of the job whose path is predicted %u take another one",
                      predicted, wrong);
@@ -172,6 +172,7 @@ static int judge(struct ft_plan_job *p)
             continue;
         p->flows++;
         judge_switches(p, i);
+        judge_nic(p, i);
     }
     if (p->asked && p->refused.count == 0)
         rc = ask_now(p);

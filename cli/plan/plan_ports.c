@@ -46,6 +46,34 @@ bool ft_plan_is_of_job(const struct ft_plan_job *p, const Fabrictrace__Path *rec
     return record->job && strcmp(record->job, p->job) == 0;
 }
 
+bool ft_plan_hash_takes_sport(const Fabrictrace__Hash *r)
+{
+    for (size_t i = 0; i < r->n_inputs; i++)
+        if (strcmp(r->inputs[i], "sport") == 0)
+            return true;
+    return false;
+}
+
+const char *ft_plan_nic_trouble(const struct ft_plan_job *p, uint32_t flow)
+{
+    const struct ft_topology *t = p->captured.inputs.topology;
+    uint32_t nic = p->captured.inputs.flows.demands[flow].src_nic;
+    const struct ft_hashes_set *s;
+
+    if (ft_topology_nic(t, nic)->attach_count < 2)
+        return NULL;
+    s = ft_hashes_of_nic(&p->hashes, t, nic);
+    if (!s || s->record->model == FABRICTRACE__HASH_MODEL__HASH_MODEL_UNKNOWN)
+        return "too few flows were seen";
+    if (s->model.kind != FT_HASH_LINEAR)
+        return "the choice does not follow from addresses and ports, as where NICs bind queue "
+               "pairs "
+               "to ports";
+    if (!s->record->has_accuracy || s->record->accuracy < FT_PLAN_ACCURACY_LEAST)
+        return "the hash is predicted rightly for too few flows";
+    return NULL;
+}
+
 bool ft_plan_same(const struct ft_path *a, const struct ft_path *b)
 {
     return a->hop_count == b->hop_count &&
@@ -63,14 +91,42 @@ static uint32_t choose(void *arg, const struct ft_choice *choice, uint32_t in,
     return ft_hashes_choose((void *)(uintptr_t)&p->hashes, choice, in, tuple);
 }
 
+static bool is_dual(const struct ft_plan_job *p, uint32_t flow)
+{
+    const struct ft_inputs *in = &p->captured.inputs;
+
+    return ft_topology_nic(in->topology, in->flows.demands[flow].src_nic)->attach_count > 1;
+}
+
+/* By which of its ports a NIC with several sends is the choice of its host, by a hash of its own;
+ * where that is not known the flow is known to be where it is. */
+static int find_entry(const struct ft_plan_job *p, uint32_t flow, const bool *dead,
+                      const struct ft_tuple *tuple, uint32_t *port)
+{
+    const struct ft_captured *c = &p->captured;
+
+    *port = c->paths[flow].hops[0].in;
+    if (!is_dual(p, flow))
+        return 0;
+    if (ft_plan_nic_trouble(p, flow))
+        return tuple->sport == c->flows[flow].tuple.sport ? 0 : -ENODATA;
+    return ft_hashes_enter(&p->hashes, c->inputs.topology, dead,
+                           c->inputs.flows.demands[flow].src_nic, tuple, port);
+}
+
 int ft_plan_predict(const struct ft_plan_job *p, uint32_t flow, const bool *dead, uint16_t sport,
                     struct ft_path *path)
 {
     const struct ft_captured *c = &p->captured;
     struct ft_tuple tuple = c->flows[flow].tuple;
+    uint32_t from;
+    int rc;
 
     tuple.sport = sport;
-    return ft_hashed_path(c->inputs.topology, dead, &tuple, c->paths[flow].hops[0].in,
+    rc = find_entry(p, flow, dead, &tuple, &from);
+    if (rc)
+        return rc;
+    return ft_hashed_path(c->inputs.topology, dead, &tuple, from,
                           c->inputs.flows.demands[flow].dst_nic, choose, (void *)(uintptr_t)p,
                           path);
 }
@@ -106,21 +162,34 @@ static uint32_t find_paths(const struct ft_plan_job *p, uint32_t flow, bool aski
     return count;
 }
 
-/* Which of its ports a NIC with several sends by is the choice of its host, by a hash of its own.
- */
-static bool is_dual(const struct ft_plan_job *p, uint32_t flow)
-{
-    const struct ft_inputs *in = &p->captured.inputs;
-
-    return ft_topology_nic(in->topology, in->flows.demands[flow].src_nic)->attach_count > 1;
-}
-
-/* A flow of the job whose queue pair is known, and that enters the fabric by one port. */
+/* A flow of the job whose queue pair is known, and of which it is known by which port a source port
+ * enters the fabric. */
 static bool is_known(const struct ft_plan_job *p, uint32_t flow)
 {
     const Fabrictrace__Path *r = p->captured.flows[flow].record;
 
-    return ft_plan_is_of_job(p, r) && r->qp && r->qp->has_local && !is_dual(p, flow);
+    return ft_plan_is_of_job(p, r) && r->qp && r->qp->has_local && !ft_plan_nic_trouble(p, flow);
+}
+
+/* Why flows of NICs with several ports stay. */
+static void report_dual(struct ft_plan_job *p)
+{
+    const struct ft_captured *c = &p->captured;
+
+    for (uint32_t i = 0; i < c->inputs.flows.count; i++) {
+        const char *why =
+            ft_plan_is_of_job(p, c->flows[i].record) ? ft_plan_nic_trouble(p, i) : NULL;
+        uint32_t count = 0;
+
+        for (uint32_t k = 0; why && k < c->inputs.flows.count; k++)
+            if (ft_plan_is_of_job(p, c->flows[k].record) && ft_plan_nic_trouble(p, k) == why)
+                count++;
+        if (why)
+            ft_plan_text(&p->unknown,
+                         "%u flows of the job leave by NICs with several ports: by which of them a "
+                         "source port leaves is not known (%s), and they stay",
+                         count, why);
+    }
 }
 
 int ft_plan_ask_ports(struct ft_plan_job *p)
@@ -143,7 +212,7 @@ int ft_plan_candidates(struct ft_plan_job *p)
 {
     const struct ft_captured *c = &p->captured;
     struct ft_path *found = calloc(PATHS_MAX, sizeof(*found));
-    uint32_t nameless = 0, blind = 0, dual = 0;
+    uint32_t nameless = 0, blind = 0;
     int rc = found ? 0 : -ENOMEM;
 
     p->first = calloc((size_t)c->inputs.flows.count + 2, sizeof(*p->first));
@@ -155,8 +224,7 @@ int ft_plan_candidates(struct ft_plan_job *p)
         void *more = realloc(p->candidates, ((size_t)p->first[i] + n + 1) * sizeof(*found));
 
         p->first[i + 1] = p->first[i] + n;
-        dual += own && is_dual(p, i);
-        nameless += own && !known && !is_dual(p, i);
+        nameless += own && !known && !ft_plan_nic_trouble(p, i);
         p->movable += n > 0;
         blind += known && n == 0 && p->refused.count == 0;
         if (!more) {
@@ -169,11 +237,7 @@ int ft_plan_candidates(struct ft_plan_job *p)
     if (nameless)
         ft_plan_text(&p->unknown, "%u flows of the job have no known queue pair, and stay",
                      nameless);
-    if (dual)
-        ft_plan_text(&p->unknown,
-                     "%u flows of the job leave by NICs with several ports: by which of them a "
-                     "source port leaves is not known, and they stay",
-                     dual);
+    report_dual(p);
     if (blind && p->dead)
         ft_plan_text(
             &p->refused,

@@ -7,11 +7,21 @@
  */
 #include "cli/plan/plan_job.h"
 
+/* A hash that errs more often is not planned with. */
+#define FT_PLAN_ACCURACY_LEAST 0.99
+
 /* Adds a text, each once. */
 void ft_plan_text(struct ft_plan_texts *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 bool ft_plan_is_of_job(const struct ft_plan_job *p, const Fabrictrace__Path *record);
+
+/* Whether the choice certainly depends on the source port. */
+bool ft_plan_hash_takes_sport(const Fabrictrace__Hash *r);
+
+/* Why it is not known by which port of its NIC a flow leaves when it has another source port; NULL:
+ * it is known. */
+const char *ft_plan_nic_trouble(const struct ft_plan_job *p, uint32_t flow);
 
 bool ft_plan_same(const struct ft_path *a, const struct ft_path *b);
 

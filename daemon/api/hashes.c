@@ -34,7 +34,8 @@ static void emit(void *arg, const Fabrictrace__Record *record)
 {
     struct hashes_list *h = arg;
 
-    if ((!h->switch_name || strcmp(h->switch_name, record->hash->switch_) == 0) &&
+    if ((!h->switch_name ||
+         (record->hash->switch_ && strcmp(h->switch_name, record->hash->switch_) == 0)) &&
         (!h->group || strcmp(h->group, record->hash->group) == 0)) {
         h->list.position = h->index;
         ft_list_record(&h->list, record);

@@ -91,10 +91,10 @@ static bool find_choice(struct ft_choice *c, const struct ft_topology *t, uint32
 /* By names, which stay when the topology is another. */
 static uint64_t key_of(const struct ft_choice *c)
 {
-    uint64_t key = ft_digest_text(c->at->name, 0);
+    uint64_t key = ft_digest_text(c->at ? c->at->name : "", 0);
 
     for (uint32_t i = 0; i < c->count; i++)
-        key = ft_digest_text(ft_topology_port(c->t, c->links[i])->name, key);
+        key = ft_digest_text(ft_choice_member(c, i), key);
     return key;
 }
 
@@ -106,8 +106,8 @@ static bool fill_set(struct ft_hash_set *s, const struct ft_choice *c, const cha
         return false;
     s->member_count = c->count;
     for (uint32_t i = 0; i < c->count; i++)
-        snprintf(s->members[i], FT_HASHES_NAME, "%s", ft_topology_port(c->t, c->links[i])->name);
-    snprintf(s->switch_name, FT_HASHES_NAME, "%s", c->at->name);
+        snprintf(s->members[i], FT_HASHES_NAME, "%s", ft_choice_member(c, i));
+    snprintf(s->switch_name, FT_HASHES_NAME, "%s", c->at ? c->at->name : "");
     snprintf(s->group, FT_HASHES_NAME, "%s", group);
     return true;
 }
@@ -139,15 +139,10 @@ static uint32_t find_entry(const struct ft_hash_set *s, uint64_t digest)
 }
 
 /* The same, and a new one where there is none; none of those after many. */
-static uint32_t entry_of(struct ft_hash_set *s, const struct ft_topology *t, uint32_t in)
+static uint32_t entry_of(struct ft_hash_set *s, uint64_t digest)
 {
-    uint64_t digest;
-    uint32_t known;
+    uint32_t known = find_entry(s, digest);
 
-    if (in == FT_NONE)
-        return FT_HASH_ENTRIES_MAX;
-    digest = ft_digest_text(ft_topology_end_name(t, in), 0);
-    known = find_entry(s, digest);
     if (known < FT_HASH_ENTRIES_MAX || s->entry_count == FT_HASH_ENTRIES_MAX)
         return known;
     s->entries[s->entry_count] = digest;
@@ -242,6 +237,31 @@ void ft_hashes_begin(struct ft_hashes *h)
         h->trusted += ft_hash_set_is_trusted(s);
 }
 
+/* By which of its ports the flow's NIC sent it. Of more NICs than there is room for at these leaves
+ * nothing is learnt: nothing would distinguish them. */
+static void learn_entry(struct ft_hashes *h, const struct ft_topology *t,
+                        const struct ft_flow *flow)
+{
+    uint32_t in = flow->path.hop_count ? flow->path.hops[0].in : FT_NONE, entry;
+    struct ft_hash_flow seen = {.member = 0};
+    char group[FT_CHOICE_GROUP];
+    struct ft_choice choice;
+    struct ft_hash_set *s;
+
+    if (in == FT_NONE || !ft_is_port(in) || ft_topology_port(t, in)->nic == FT_NONE ||
+        !ft_choice_of_nic(&choice, t, ft_topology_port(t, in)->nic) ||
+        ft_choice_nics_group(&choice, group))
+        return;
+    while (seen.member < choice.count && choice.links[seen.member] != in)
+        seen.member++;
+    s = seen.member < choice.count ? find_set(h, &choice, group) : NULL;
+    entry = s ? entry_of(s, ft_choice_nic_digest(&choice)) : FT_HASH_ENTRIES_MAX;
+    if (entry == FT_HASH_ENTRIES_MAX)
+        return;
+    ft_hash_input(&seen.in, &flow->tuple, entry);
+    keep(s, &seen);
+}
+
 void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_flow *flow,
                     int64_t window_start_ms)
 {
@@ -252,6 +272,7 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
         return;
     h->flows_left--;
     flow->learnt = true;
+    learn_entry(h, t, flow);
     for (uint32_t i = 0; i < flow->path.hop_count; i++) {
         const struct ft_hop *hop = &flow->path.hops[i];
         struct ft_hash_flow seen;
@@ -264,7 +285,10 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
         s = find_set(h, &choice, ft_topology_group(t, ft_topology_port(t, hop->out)->group)->name);
         if (!s)
             continue;
-        ft_hash_input(&seen.in, &flow->tuple, entry_of(s, t, hop->in));
+        ft_hash_input(&seen.in, &flow->tuple,
+                      hop->in == FT_NONE
+                          ? FT_HASH_ENTRIES_MAX
+                          : entry_of(s, ft_digest_text(ft_topology_end_name(t, hop->in), 0)));
         keep(s, &seen);
     }
 }

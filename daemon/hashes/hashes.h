@@ -11,6 +11,10 @@
  * did not know, the part that it predicted rightly is its accuracy. A hash that was changed shows
  * by that, and is learnt anew.
  *
+ * NICs that hang on several leaves choose as well, by the hash of their host's bond: those that
+ * choose between the same leaves are a set, in which each NIC counts as a port of entry, so that
+ * their hashes may differ by what is constant in a NIC.
+ *
  * Links of flows without samples are predicted by models that were right so far. Such a prediction
  * is weaker than a sample (lib/fabric/hinted.h), and is made anew each time that it is asked for:
  * one of a model that is trusted no more is gone.

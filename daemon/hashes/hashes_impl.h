@@ -16,11 +16,11 @@
 /* What a switch chooses from. */
 struct ft_hash_set {
     uint64_t key;
-    char switch_name[FT_HASHES_NAME];
+    char switch_name[FT_HASHES_NAME]; /* "": NICs choose */
     char group[FT_HASHES_NAME];
-    char (*members)[FT_HASHES_NAME]; /* names of the ports */
+    char (*members)[FT_HASHES_NAME]; /* names of the ports; of NICs those of the leaves */
     uint32_t member_count;
-    uint64_t *entries; /* digests of the names of the ports by which flows came in */
+    uint64_t *entries; /* digests of the names of the ports by which flows came in; of NICs */
     uint32_t entry_count;
     struct ft_hash_flow *flows;
     uint32_t flow_count, flow_size;

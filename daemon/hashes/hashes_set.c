@@ -139,7 +139,7 @@ static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *functio
     out.has_time_ms = out.has_model = out.has_observations = true;
     out.time_ms = (uint64_t)now_ms;
     out.fabric = (char *)(uintptr_t)fabric;
-    out.switch_ = (char *)(uintptr_t)s->switch_name;
+    out.switch_ = s->switch_name[0] ? (char *)(uintptr_t)s->switch_name : NULL;
     out.group = (char *)(uintptr_t)s->group;
     for (uint32_t i = 0; i < s->member_count; i++)
         members[i] = s->members[i];

@@ -323,6 +323,65 @@ static double bound_of(const struct ft_bounds *b, uint32_t set)
     return equal ? ft_bound_flows(b, set) * b->most_bps[set] / mean : b->bps[set] / b->speed[set];
 }
 
+/* The sets that a flow chooses between by its ends, as one of a NIC with several ports does, are
+ * one set to the bound: by one of all these links it goes in any case. parent[] is a forest. */
+static uint32_t root_of(uint32_t *parent, uint32_t set)
+{
+    for (; parent[set] != set; set = parent[set])
+        parent[set] = parent[parent[set]];
+    return set;
+}
+
+static void join_sets(const struct ft_bounds *b, uint32_t *parent, bool *closed,
+                      const struct ft_path *from, const struct ft_path *to)
+{
+    for (uint32_t k = 0; k < from->hop_count || k < to->hop_count; k++) {
+        uint32_t x = k < from->hop_count ? b->set[from->hops[k].out] : FT_NONE;
+        uint32_t y = k < to->hop_count ? b->set[to->hops[k].out] : FT_NONE;
+
+        if (x != FT_NONE && y != FT_NONE)
+            parent[root_of(parent, x)] = root_of(parent, y);
+        /* A way round it: nothing has to go by that set. */
+        else if (x != FT_NONE || y != FT_NONE)
+            closed[x != FT_NONE ? x : y] = true;
+    }
+}
+
+/* Adds up the sets that are one, in the numbers of their roots; links keep their sets. NULL without
+ * memory. */
+static uint32_t *merge_sets(const struct search *s, struct ft_bounds *b)
+{
+    uint32_t *parent = calloc((size_t)b->sets + 1, sizeof(*parent));
+    bool *closed = calloc((size_t)b->sets + 1, sizeof(*closed));
+
+    for (uint32_t set = 0; parent && closed && set < b->sets; set++)
+        parent[set] = set;
+    for (uint32_t i = 0; parent && closed && i < s->moving_count; i++) {
+        uint32_t flow = s->moving[i];
+
+        for (uint32_t k = s->in->first[flow]; k < s->in->first[flow + 1]; k++)
+            join_sets(b, parent, closed, &s->in->now[flow], &s->in->candidates[k]);
+    }
+    for (uint32_t set = 0; parent && closed && set < b->sets; set++) {
+        uint32_t root = root_of(parent, set);
+
+        if (root == set)
+            continue;
+        b->flows[root] += b->flows[set];
+        b->bps[root] += b->bps[set];
+        if (b->most_bps[set] > b->most_bps[root])
+            b->most_bps[root] = b->most_bps[set];
+        b->speed[root] =
+            b->speed[root] > 0 && b->speed[set] > 0 ? b->speed[root] + b->speed[set] : 0;
+        b->links[root] += b->links[set];
+    }
+    for (uint32_t set = 0; parent && closed && set < b->sets; set++)
+        if (closed[set])
+            b->flows[root_of(parent, set)] = 0;
+    free(closed);
+    return parent;
+}
+
 /* Where flows can take every link of a set, one of them carries at least that: links of a set that
  * differ in speed have a bound as if they did not, so those are left out. */
 static int find_bound(const struct search *s, double *bound)
@@ -330,7 +389,7 @@ static int find_bound(const struct search *s, double *bound)
     const struct ft_topology *t = s->in->topology;
     struct ft_hop *ends = calloc((size_t)s->in->count + 1, sizeof(*ends));
     struct ft_bounds b = {0};
-    uint32_t *open = NULL;
+    uint32_t *open = NULL, *root = NULL;
     int rc = ends ? 0 : -ENOMEM;
 
     for (uint32_t i = 0; rc == 0 && i < s->in->count; i++) {
@@ -340,17 +399,22 @@ static int find_bound(const struct search *s, double *bound)
     }
     if (rc == 0)
         rc = ft_bounds_init(&b, t, s->in->dead, s->in->demands, ends, s->in->count);
+    root = rc ? NULL : merge_sets(s, &b);
     open = rc ? NULL : calloc((size_t)b.sets + 1, sizeof(*open));
-    if (!open)
+    if (!open || !root)
         rc = -ENOMEM;
-    for (uint32_t l = 0; rc == 0 && l < ft_topology_ports(t); l++)
-        if (b.set[l] != FT_NONE && s->watched[l] && !(s->in->dead && s->in->dead[l]) &&
-            (double)ft_link_speed(t, l) * b.links[b.set[l]] == b.speed[b.set[l]])
-            open[b.set[l]]++;
+    for (uint32_t l = 0; rc == 0 && l < ft_topology_ports(t); l++) {
+        uint32_t set = b.set[l] == FT_NONE ? FT_NONE : root_of(root, b.set[l]);
+
+        if (set != FT_NONE && s->watched[l] && !(s->in->dead && s->in->dead[l]) &&
+            (double)ft_link_speed(t, l) * b.links[set] == b.speed[set])
+            open[set]++;
+    }
     for (uint32_t set = 0; rc == 0 && set < b.sets; set++)
-        if (open[set] == b.links[set] && bound_of(&b, set) > *bound)
+        if (root[set] == set && open[set] == b.links[set] && bound_of(&b, set) > *bound)
             *bound = bound_of(&b, set);
     ft_bounds_free(&b);
+    free(root);
     free(open);
     free(ends);
     return rc;

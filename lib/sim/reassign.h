@@ -13,6 +13,8 @@
  * those that the flows can take never carries more than before, else nothing moves (where a path is
  * dead its flows have to go somewhere). Bound: what the
  * heuristic leaves is at most what was; it is the least possible where the colouring was taken.
+ * The lower bound of the fullest link is that of each leaf's and pod's links; leaves that flows
+ * choose between, as NICs with several ports let them, are one in it.
  * Pure.
  */
 #include <stdbool.h>

@@ -265,15 +265,20 @@ static bool has_moves(const struct ft_whatif *w, enum ft_whatif_policy policy)
            policy != FT_WHATIF_SPRAY && policy != FT_WHATIF_FLOWLET;
 }
 
-static uint32_t count_moves(const struct ft_whatif *w, const struct ft_path *paths)
+static uint32_t count_moves(const struct ft_whatif *w, const struct ft_path *paths,
+                            struct ft_outcome *o)
 {
     uint32_t moves = 0;
 
     for (uint32_t i = 0; i < w->in.count; i++) {
         const struct ft_path *was = &w->captured->paths[i], *is = &paths[i];
 
-        moves += was->hop_count != is->hop_count ||
-                 memcmp(was->hops, is->hops, was->hop_count * sizeof(was->hops[0])) != 0;
+        if (was->hop_count == is->hop_count &&
+            memcmp(was->hops, is->hops, was->hop_count * sizeof(was->hops[0])) == 0)
+            continue;
+        moves++;
+        if (o->moved && o->moved_count < FT_WHATIF_MOVED)
+            o->moved[o->moved_count++] = (struct ft_whatif_moved){i, *is};
     }
     return moves;
 }
@@ -296,7 +301,7 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
     if (rc == 0) {
         add_draw(o, &m);
         if (o->has_moves)
-            add_to(&o->moves, count_moves(w, p.paths), o->draws);
+            add_to(&o->moves, count_moves(w, p.paths, o), o->draws);
         for (uint32_t i = 0; w->times && i < w->times->count; i++)
             add_to(&o->times_s[i], times_s[i], o->draws);
         if (w->times)
@@ -320,6 +325,10 @@ int ft_outcome_try(const struct ft_whatif *w, enum ft_whatif_policy policy, stru
         o->times_s = calloc(w->times->count + 1, sizeof(*o->times_s));
         rc = o->times_s ? 0 : -ENOMEM;
     }
+    if (o->has_moves && policy == FT_WHATIF_PLAN) {
+        o->moved = calloc(FT_WHATIF_MOVED, sizeof(*o->moved));
+        rc = o->moved ? rc : -ENOMEM;
+    }
     for (uint32_t i = 0; i < (draws_seeds(policy) ? w->draws : 1) && rc == 0; i++) {
         if (w->progress)
             w->progress(policy, i + 1);
@@ -333,4 +342,5 @@ int ft_outcome_try(const struct ft_whatif *w, enum ft_whatif_policy policy, stru
 void ft_outcome_free(struct ft_outcome *o)
 {
     free(o->times_s);
+    free(o->moved);
 }

@@ -56,6 +56,14 @@ struct ft_whatif {
     const bool *vain; /* once true, nobody needs the rest: -ECANCELED; may be NULL */
 };
 
+/* Flows that the plan moves, of which so many are kept. */
+#define FT_WHATIF_MOVED 64
+
+struct ft_whatif_moved {
+    uint32_t flow;
+    struct ft_path path;
+};
+
 struct ft_range {
     double sum, min, max;
 };
@@ -67,9 +75,11 @@ struct ft_outcome {
     struct ft_measured worst; /* of the draw with the slowest flow */
     struct ft_range fim[FT_LAYERS], layer_most[FT_LAYERS];
     struct ft_range most, load, collisions, share, step_s;
-    uint32_t paths;           /* of a flow, at most */
-    bool has_moves;           /* flows have one path each, in the topology of those observed */
-    struct ft_range moves;    /* flows on another path than they were observed on */
+    uint32_t paths;                /* of a flow, at most */
+    bool has_moves;                /* flows have one path each, in the topology of those observed */
+    struct ft_range moves;         /* flows on another path than they were observed on */
+    struct ft_whatif_moved *moved; /* of the plan; freed by ft_outcome_free() */
+    uint32_t moved_count;
     uint32_t guessed;         /* flows of a draw at most with a choice that nothing predicts */
     struct ft_range *times_s; /* by collective; freed by ft_outcome_free() */
 };

@@ -137,11 +137,10 @@ const struct ft_hashes_set *ft_hashes_find(const struct ft_hashes_list *list,
         const Fabrictrace__Hash *r = list->sets[i].record;
         uint32_t k = 0;
 
-        if (!r->switch_ || r->n_members != choice->count ||
-            strcmp(r->switch_, choice->at->name) != 0)
+        if (r->n_members != choice->count || !r->switch_ != !choice->at ||
+            (choice->at && strcmp(r->switch_, choice->at->name) != 0))
             continue;
-        while (k < choice->count &&
-               strcmp(r->members[k], ft_topology_port(choice->t, choice->links[k])->name) == 0)
+        while (k < choice->count && strcmp(r->members[k], ft_choice_member(choice, k)) == 0)
             k++;
         if (k == choice->count)
             return &list->sets[i];
@@ -159,10 +158,40 @@ uint32_t ft_hashes_choose(void *arg, const struct ft_choice *choice, uint32_t in
 
     if (!s || s->model.kind != FT_HASH_LINEAR)
         return FT_NONE;
-    digest = ft_digest_text(ft_topology_port(choice->t, in)->name, 0);
+    digest = choice->at ? ft_digest_text(ft_topology_port(choice->t, in)->name, 0)
+                        : ft_choice_nic_digest(choice);
     while (entry < s->entry_count && s->entries[entry] != digest)
         entry++;
     ft_hash_input(&input, tuple, entry < s->entry_count ? entry : FT_HASH_ENTRIES_MAX);
     member = ft_hash_predict(&s->model, &input);
     return member < choice->count ? member : FT_NONE;
+}
+
+const struct ft_hashes_set *ft_hashes_of_nic(const struct ft_hashes_list *list,
+                                             const struct ft_topology *t, uint32_t nic)
+{
+    struct ft_choice choice;
+
+    return ft_choice_of_nic(&choice, t, nic) ? ft_hashes_find(list, &choice) : NULL;
+}
+
+int ft_hashes_enter(const struct ft_hashes_list *list, const struct ft_topology *t,
+                    const bool *dead, uint32_t nic, const struct ft_tuple *tuple, uint32_t *port)
+{
+    struct ft_choice choice;
+    uint32_t alive = 0, chosen;
+
+    if (!ft_choice_of_nic(&choice, t, nic))
+        return -ENODATA;
+    for (uint32_t i = 0; i < choice.count; i++)
+        if (!dead || !dead[choice.links[i]])
+            choice.links[alive++] = choice.links[i];
+    choice.count = alive;
+    if (alive == 0)
+        return -EHOSTUNREACH;
+    chosen = alive == 1 ? 0 : ft_hashes_choose((void *)(uintptr_t)list, &choice, FT_NONE, tuple);
+    if (chosen >= alive)
+        return -ENODATA;
+    *port = choice.links[chosen];
+    return 0;
 }

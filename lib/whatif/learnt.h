@@ -39,4 +39,14 @@ const struct ft_hashes_set *ft_hashes_find(const struct ft_hashes_list *list,
 uint32_t ft_hashes_choose(void *arg, const struct ft_choice *choice, uint32_t in,
                           const struct ft_tuple *tuple);
 
+/* How NICs that hang on the same leaves as this one choose between them; NULL: none was seen, or it
+ * hangs on one leaf alone. */
+const struct ft_hashes_set *ft_hashes_of_nic(const struct ft_hashes_list *list,
+                                             const struct ft_topology *t, uint32_t nic);
+
+/* The port by which a flow enters the fabric from a NIC that hangs on several leaves. -EHOSTUNREACH
+ * where all are dead (by port; NULL: none); -ENODATA where that is not known. */
+int ft_hashes_enter(const struct ft_hashes_list *list, const struct ft_topology *t,
+                    const bool *dead, uint32_t nic, const struct ft_tuple *tuple, uint32_t *port);
+
 #endif

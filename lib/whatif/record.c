@@ -217,6 +217,59 @@ static void fill_times(Fabrictrace__WhatIf *m, const struct ft_outcome *o,
     }
 }
 
+/* Flows that move, with what their messages point to. */
+struct moved_record {
+    Fabrictrace__MovedFlow m;
+    Fabrictrace__Hop hops[2][FT_PATH_HOPS_MAX];
+    Fabrictrace__Hop *list[2][FT_PATH_HOPS_MAX];
+};
+
+static size_t fill_hops(const struct ft_topology *t, const struct ft_path *path,
+                        Fabrictrace__Hop *hops, Fabrictrace__Hop **list)
+{
+    for (uint32_t i = 0; i < path->hop_count; i++) {
+        const struct ft_port *out = ft_topology_port(t, path->hops[i].out);
+
+        fabrictrace__hop__init(&hops[i]);
+        hops[i].switch_ = (char *)ft_topology_switch(t, out->switch_id)->name;
+        hops[i].in = (char *)ft_topology_port(t, path->hops[i].in)->name;
+        hops[i].out = (char *)out->name;
+        list[i] = &hops[i];
+    }
+    return path->hop_count;
+}
+
+static char *host_of(const struct ft_topology *t, uint32_t nic)
+{
+    return (char *)ft_topology_host(t, ft_topology_nic(t, nic)->host_id)->name;
+}
+
+/* rows and list have room for all of them. */
+static void fill_moved(Fabrictrace__WhatIf *m, const struct ft_outcome *o,
+                       const struct ft_captured *c, struct moved_record *rows,
+                       Fabrictrace__MovedFlow **list)
+{
+    const struct ft_topology *t = c->inputs.topology;
+
+    for (uint32_t i = 0; i < o->moved_count; i++) {
+        const struct ft_whatif_moved *from = &o->moved[i];
+        const struct ft_demand *d = &c->inputs.flows.demands[from->flow];
+        struct moved_record *r = &rows[i];
+
+        fabrictrace__moved_flow__init(&r->m);
+        r->m.flow = c->flows[from->flow].record->flow;
+        r->m.src_host = host_of(t, d->src_nic);
+        r->m.dst_host = host_of(t, d->dst_nic);
+        r->m.n_hops_before = fill_hops(t, &c->paths[from->flow], r->hops[0], r->list[0]);
+        r->m.hops_before = r->list[0];
+        r->m.n_hops = fill_hops(t, &from->path, r->hops[1], r->list[1]);
+        r->m.hops = r->list[1];
+        list[i] = &r->m;
+    }
+    m->moved = list;
+    m->n_moved = o->moved_count;
+}
+
 static void fill_whatif(Fabrictrace__WhatIf *m, const struct ft_captured *c)
 {
     m->fabric = (char *)ft_topology_fabric(c->inputs.topology);
@@ -244,7 +297,11 @@ int ft_whatif_emit_captured(const struct ft_whatif_out *out, const struct ft_out
     size_t most = times ? times->count + 1 : 1;
     struct time_record *rows = calloc(most, sizeof(*rows));
     Fabrictrace__WhatIfTime **list = calloc(most, sizeof(Fabrictrace__WhatIfTime *));
-    int rc = rows && list ? 0 : -ENOMEM;
+    uint32_t moved = o ? o->moved_count : 0;
+    struct moved_record *moves = calloc((size_t)moved + 1, sizeof(*moves));
+    Fabrictrace__MovedFlow **move_list =
+        calloc((size_t)moved + 1, sizeof(Fabrictrace__MovedFlow *));
+    int rc = rows && list && moves && move_list ? 0 : -ENOMEM;
 
     if (rc == 0) {
         fill_whatif(&m, c);
@@ -257,6 +314,8 @@ int ft_whatif_emit_captured(const struct ft_whatif_out *out, const struct ft_out
         if (!o)
             fill_measured(&policy, c);
         m.figures = &policy.m;
+        if (moved)
+            fill_moved(&m, o, c, moves, move_list);
         if (times)
             fill_times(&m, o, times, rows, list, &step);
         ft_model_error_fill(&errors, error, c->inputs.topology);
@@ -265,5 +324,7 @@ int ft_whatif_emit_captured(const struct ft_whatif_out *out, const struct ft_out
     }
     free(rows);
     free(list);
+    free(moves);
+    free(move_list);
     return rc;
 }

@@ -320,6 +320,7 @@ export interface Policy {
     slowest_share?: Draws;
     hottest_load?: number;
     load_most?: Draws;
+    moves?: Draws;
 }
 
 export interface Errors {
@@ -327,6 +328,14 @@ export interface Errors {
     median?: number;
     p90?: number;
     worst?: number;
+}
+
+export interface MovedFlow {
+    flow?: Flow;
+    src_host?: string;
+    dst_host?: string;
+    hops_before?: Hop[];
+    hops?: Hop[];
 }
 
 export interface WhatIf {
@@ -340,6 +349,8 @@ export interface WhatIf {
     strangers?: number;
     small?: number;
     beyond?: number;
+    /** Of policy plan; of many some. */
+    moved?: MovedFlow[];
     error?: { rates?: Errors; limited?: Errors; loads?: Errors };
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What-if, as figures to draw: of each policy the range over its draws, beside what was measured.
-import type { Draws, Errors, WhatIf } from './records.ts';
+import type { Draws, Errors, Hop, MovedFlow, WhatIf } from './records.ts';
 import { count, NONE, plural } from './text.ts';
 
 export interface Range {
@@ -86,4 +86,17 @@ export function flowsText(record: WhatIf | undefined): string {
     ].filter(([n]) => n).map(([n, why]) => `${count(n as number)} ${String(why)}`);
     const said = record?.flows === undefined ? NONE : plural(record.flows, 'flow');
     return out.length === 0 ? said : `${said}; left out: ${out.join(', ')}`;
+}
+
+/** Flows that the plan moves, and how many they are in all; nothing where it moves none. */
+export function movesOf(records: WhatIf[]): { moved: MovedFlow[]; of: number } | undefined {
+    const plan = records.find((r) => r.figures?.policy === 'plan');
+    const moved = plan?.moved ?? [];
+    return moved.length === 0 ? undefined : { moved, of: Math.max(moved.length, plan?.figures?.moves?.mean ?? 0) };
+}
+
+/** "leaf1 Ethernet51 > spine1 Ethernet2 > leaf2": what distinguishes paths between the same hosts. */
+export function pathText(hops: Hop[] | undefined): string {
+    const all = hops ?? [];
+    return all.length === 0 ? NONE : all.map((h, i) => (i + 1 === all.length ? h.switch ?? '?' : `${h.switch ?? '?'} ${h.out ?? '?'}`)).join(' > ');
 }

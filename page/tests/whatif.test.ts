@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { WhatIf } from '../src/records.ts';
-import { errorsOf, figuresOf, flowsText, rangeText, topOf } from '../src/whatif.ts';
+import { errorsOf, figuresOf, flowsText, movesOf, pathText, rangeText, topOf } from '../src/whatif.ts';
 
 const error = { rates: { count: 4, median: 0.01, p90: 0.02, worst: 0.25 }, limited: { count: 0 }, loads: { count: 2, median: 0, p90: 0, worst: 0 } };
 const draws = (min: number, mean: number, max: number) => ({ min, mean, max });
@@ -56,4 +56,18 @@ test('the error is always said, and which flows count', () => {
     assert.equal(errorsOf(undefined).length, 3);
     assert.equal(flowsText(answer[1]), '4 flows; left out: 2 without a known path, 7 beyond what is computed with');
     assert.equal(flowsText(answer[0]), '4 flows');
+});
+
+test('which flows the plan moves, and of how many', () => {
+    const path = (spine: number) => [{ switch: 'leaf1', in: 'h1', out: `up${spine}` }, { switch: `spine${spine}`, in: 'd1', out: 'd2' }, { switch: 'leaf2', in: `up${spine}`, out: 'h2' }];
+    const moved = [{ flow: { src: '10.0.0.1', dst: '10.0.0.2', sport: 50000, dport: 4791, proto: 17 }, hops_before: path(1), hops: path(2) }];
+    const plan = (moves: number): WhatIf => ({ schema: 'x', figures: { policy: 'plan', draws: 1, moves: draws(moves, moves, moves) }, moved });
+    assert.deepEqual(movesOf([...answer, plan(1)]), { moved, of: 1 });
+    assert.equal(movesOf([...answer, plan(70)])?.of, 70);
+    assert.equal(movesOf(answer), undefined);
+    assert.equal(movesOf([{ schema: 'x', figures: { policy: 'plan' }, moved: [] }]), undefined);
+    assert.equal(pathText(moved[0]?.hops_before), 'leaf1 up1 > spine1 d2 > leaf2');
+    assert.equal(pathText(moved[0]?.hops), 'leaf1 up2 > spine2 d2 > leaf2');
+    assert.equal(pathText([{ switch: 'leaf1', in: 'h1', out: 'h2' }]), 'leaf1');
+    assert.equal(pathText(undefined), '–');
 });

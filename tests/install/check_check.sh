@@ -98,6 +98,7 @@ says packaging/install-deps 0 "deps: \$*"
 says packaging/lint.sh 0 "7 passed, 0 failed, 0 skipped"
 says tests/headers/check-headers.sh 0 ""
 says tests/gpu/run.py 0 "skipped: no GPU here" "1 passed, 0 failed, 1 skipped"
+says tests/plan/run_astra.py 0 "skipped: a real ASTRA-sim" "0 passed, 0 failed, 1 skipped"
 says tests/snmp/check_snmp.py 0 "skipped: SNMP: lacks snmpget" "2 passed, 0 failed, 1 skipped"
 says tests/rxe/run.py 77 "no guest can be run"
 says tests/golden/valgrind.sh 0 "4 passed, 0 failed, 0 skipped"
@@ -107,6 +108,7 @@ expect "what passes is counted" 0 '^4 passed, 0 failed, 0 skipped$' valgrind
 expect "each step's duration is shown" 0 '^valgrind +ok +4 passed, 0 failed, 0 skipped +[0-9]+:[0-9][0-9]$' valgrind
 expect "and that of all" 0 '^in [0-9]+:[0-9][0-9]$' valgrind
 expect "without a GPU a test may be skipped" 0 '^1 passed, 0 failed, 1 skipped$' gpu
+expect "without a simulator, likewise" 0 '^0 passed, 0 failed, 1 skipped$' astra
 expect "without anything else it may not" 1 '^2 passed, 1 failed, 0 skipped$' snmp
 expect "what is lacking is named" 1 '^    skipped: SNMP: lacks snmpget$' snmp
 lacks noisy

@@ -98,6 +98,25 @@ async function moments(context, url, paper) {
     await other.close();
 }
 
+/** Which flows a plan would move, from which path to which. */
+async function moves(context, url) {
+    const page = await newPage(context);
+    await page.goto(`${url}#/imbalance`);
+    await settled(page);
+    check('no moves are shown before they are computed', await page.getByRole('region', { name: 'Flows that the plan moves' }).count() === 0);
+    await page.getByRole('button', { name: 'Compute for the last window' }).click();
+    const table = page.getByRole('region', { name: 'Flows that the plan moves' });
+    await table.waitFor();
+    const rows = await table.locator('tbody tr').allTextContents();
+    check('the plan shows the flows that it moves, from which path to which', rows.length === 64 &&
+        rows.every((r) => /10\.1\.0\.1:500\d\d > 10\.1\.1\.1.*leaf1 \S+ > spine1 Ethernet2 > leaf2.*leaf1 \S+ > spine2 Ethernet2 > leaf2/.test(r)), rows[0]);
+    check('and how many they are of', await table.locator('table').getAttribute('data-more') === '2');
+    const wrong = await axe(page);
+    check('moves: axe finds nothing serious', wrong.length === 0, wrong.join('; '));
+    silent(page, 'moves');
+    await page.close();
+}
+
 /** What is wrong with a job: who waits for whom, with a link to each thing that is named. */
 async function diagnosis(context, url) {
     const page = await newPage(context);
@@ -265,6 +284,7 @@ await withBrowser(async (context) => {
             await allViews(context, url);
             await moments(context, url, paper);
             await diagnosis(context, url);
+            await moves(context, url);
             await probe(context, url);
             await hostile(context, url, paper);
         });

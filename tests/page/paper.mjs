@@ -359,6 +359,14 @@ export class Paper {
                 { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 9).window_end_ms, job: '88', uid: 1000, stage: 'withdrawn', end: 'contradicted', ports_given: 62, ports_confirmed: 58, ports_missed: 1, ports_refused: 2, hosts: 8, hosts_ended: 8, since_ms: this.span(this.number - 3).window_end_ms },
                 { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 2).window_end_ms, job: '88', uid: 1000, stage: 'confirmed', ports_given: 64, ports_confirmed: 64, ports_missed: 0, ports_refused: 0, hosts: 8, hosts_ended: 0, since_ms: this.span(this.number - 1).window_end_ms },
             ] : []);
+        case 'whatif': {
+            const flow = (port) => ({ src: '10.1.0.1', dst: '10.1.1.1', sport: port, dport: 4791, proto: 17 });
+            const path = (spine) => [{ switch: 'leaf1', in: 'Ethernet1', out: up(spine - 1) }, { switch: `spine${spine}`, in: 'Ethernet1', out: 'Ethernet2' }, { switch: 'leaf2', in: up(spine - 1), out: 'Ethernet1' }];
+            const all = (x) => ({ mean: x, min: x, max: x });
+            const base = { schema: 'fabrictrace.whatif.v1', ...this.span(n), flows: 80, error: { rates: { count: 80, median: 0.01, p90: 0.02, worst: 0.04 }, limited: { count: 0 }, loads: { count: 9, median: 0, p90: 0, worst: 0 } } };
+            const policy = (name, load, moves) => ({ ...base, figures: { policy: name, draws: 1, load_most: all(load), slowest_share: all(1 / load), ...(moves === undefined ? {} : { moves: all(moves) }) } });
+            return list([{ ...base, figures: { policy: 'measured', hottest_load: 0.9 } }, policy('observed', 2, 0), { ...policy('plan', 1, 66), moved: [...Array(64).keys()].map((i) => ({ flow: flow(50000 + i), src_host: 'gpu01', dst_host: 'gpu05', hops_before: path(1), hops: path(2) })) }]);
+        }
         case 'probes':
             return list(query.get('flow') ? [{
                 schema: 'fabrictrace.probe.v1', time_ms: this.span(this.number).window_end_ms, host: 'gpu01', flow: {}, dst_qp: 291, switches: 3, by_daemon: true, outcome: 'gaps',

@@ -132,6 +132,12 @@ class Captured(unittest.TestCase):
         # One of the two is to move; who is observed stays, and what is sprayed has no one path.
         self.assertEqual(observed["moves"], {"mean": 0, "min": 0, "max": 0})
         self.assertEqual(plan["moves"], {"mean": 1, "min": 1, "max": 1})
+        move, = found["plan"]["moved"]
+        self.assertEqual([h["out"] for h in move["hops_before"]][0], "up1")
+        self.assertEqual([h["out"] for h in move["hops"]][0], "up2")
+        self.assertEqual([h["switch"] for h in move["hops"]],
+                         [h["switch"].replace("spine1", "spine2") for h in move["hops_before"]])
+        self.assertEqual([n for n, r in found.items() if "moved" in r], ["plan"])
         self.assertEqual((found["ecmp"]["figures"]["moves"]["min"],
                           found["ecmp"]["figures"]["moves"]["max"]), (0, 2))
         for name in ("measured", "spray", "flowlet"):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The wrap of libibverbs over a library that says what it is asked to do; real queue pairs are in
 # tests/rxe.
-EXTRA_DIST += tests/shim/check_shim.py tests/shim/check_followed.py tests/shim/fake_verbs.c tests/shim/fake_verbs.map \
+EXTRA_DIST += tests/shim/README.md tests/shim/check_answers.py tests/shim/check_shim.py tests/shim/check_followed.py tests/shim/fake_verbs.c tests/shim/fake_verbs.map \
 	tests/shim/fake_mlx5.c tests/shim/fake_mlx5.map tests/shim/job.c
 if HAVE_VERBS
-TESTS += tests/shim/check_shim.py tests/shim/check_followed.py
+TESTS += tests/shim/check_answers.py tests/shim/check_shim.py tests/shim/check_followed.py
 shim_parts = tests/shim/fake/libibverbs.so.1 tests/shim/fake/libmlx5.so.1 tests/shim/job \
 	tests/shim/asan/libibverbs.so tests/shim/asan/job
 check_DATA += $(shim) $(shim_parts)

@@ -68,6 +68,50 @@ START_TEST(a_nic_at_two_leaves)
 }
 END_TEST
 
+/* In the order of the leaves' names, whatever that of the ports is. */
+START_TEST(a_nic_chooses_between_leaves)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology_builder *b = ft_topology_builder_new("lab");
+    const struct ft_ip ip[] = {leafspine_host_ip(0, 0), leafspine_host_ip(0, 1),
+                               leafspine_host_ip(0, 2)};
+    static const char *const at[3][2] = {{"leaf1", "leaf0"}, {"leaf0", NULL}, {"leaf1", "leaf1"}};
+    char group[FT_CHOICE_GROUP], port[16], host[16];
+    struct ft_choice c;
+
+    for (uint32_t i = 0; i < 2; i++)
+        leafspine_switch(b, "leaf", i, i, diag);
+    for (uint32_t h = 0; h < 3; h++) {
+        uint32_t nic;
+
+        snprintf(host, sizeof(host), "gpu%u", h);
+        nic = ft_topology_add_nic(b, ft_topology_add_host(b, host, diag), 0, diag);
+        ck_assert_int_eq(ft_topology_add_nic_address(b, nic, &ip[h], diag), 0);
+        for (uint32_t i = 0; i < 2 && at[h][i]; i++) {
+            snprintf(port, sizeof(port), "host%u-%u", h, i);
+            ck_assert_int_eq(ft_topology_attach(b, nic, at[h][i], port, diag), 0);
+        }
+    }
+    t = ft_topology_build(b, diag);
+    ck_assert_ptr_nonnull(t);
+    ck_assert(ft_choice_of_nic(&c, t, nic_of(0, 0)));
+    ck_assert_ptr_null(c.at);
+    ck_assert_uint_eq(c.nic, nic_of(0, 0));
+    ck_assert_uint_eq(c.count, 2);
+    ck_assert_str_eq(ft_choice_member(&c, 0), "leaf0");
+    ck_assert_str_eq(ft_topology_port(t, c.links[0])->name, "host0-1");
+    ck_assert_str_eq(ft_choice_member(&c, 1), "leaf1");
+    ck_assert_int_eq(ft_choice_nics_group(&c, group), 0);
+    ck_assert_str_eq(group, "leaf0+leaf1/nics");
+    /* On one leaf alone; with both ports on the same. */
+    ck_assert(!ft_choice_of_nic(&c, t, nic_of(0, 1)));
+    ck_assert(!ft_choice_of_nic(&c, t, nic_of(0, 2)));
+    ft_topology_free(t);
+    ft_topology_builder_free(b);
+    ft_diag_free(diag);
+}
+END_TEST
+
 START_TEST(links_of_a_choice)
 {
     struct ft_choice up, down, none;
@@ -115,5 +159,5 @@ START_TEST(more_links_than_a_model_takes)
 }
 END_TEST
 
-FT_UNIT_MAIN("choice", distances, a_nic_at_two_leaves, links_of_a_choice,
-             more_links_than_a_model_takes)
+FT_UNIT_MAIN("choice", distances, a_nic_at_two_leaves, a_nic_chooses_between_leaves,
+             links_of_a_choice, more_links_than_a_model_takes)

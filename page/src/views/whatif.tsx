@@ -4,10 +4,10 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, Refusal } from '../api.ts';
 import { useStore } from '../hooks.ts';
-import type { Answer, WhatIf } from '../records.ts';
+import type { Answer, MovedFlow, WhatIf } from '../records.ts';
 import { clock } from '../text.ts';
-import { Empty, Section } from '../ui.tsx';
-import { errorsOf, figuresOf, flowsText, rangeText, type Figure, type Range } from '../whatif.ts';
+import { Empty, Section, Table } from '../ui.tsx';
+import { errorsOf, figuresOf, flowsText, movesOf, pathText, rangeText, type Figure, type Range } from '../whatif.ts';
 
 function Strip({ range, of }: { range: Range; of: Figure }): JSX.Element {
     const x = (value: number) => Math.min(100, 100 * value / of.top);
@@ -37,6 +37,25 @@ function Strips({ of }: { of: Figure }): JSX.Element {
     );
 }
 
+/** Which flows the plan moves, from which path to which. */
+function Moves({ of }: { of: WhatIf[] }): JSX.Element | null {
+    const moves = movesOf(of);
+    if (!moves) return null;
+    const key = (m: MovedFlow) => `${m.flow?.src ?? '?'}:${m.flow?.sport ?? '?'} > ${m.flow?.dst ?? '?'}`;
+    return (
+        <>
+            <h3>Flows that the plan moves</h3>
+            <p class="note">Nothing is moved by this: source ports for a job are planned by fabrictrace plan JOB.</p>
+            <Table id="moves" label="Flows that the plan moves" rows={moves.moved} total={moves.of} rowKey={key} columns={[
+                { key: 'flow', title: 'Flow', by: key, cell: key },
+                { key: 'hosts', title: 'Hosts', minor: true, by: (m) => m.src_host, cell: (m) => `${m.src_host ?? '?'} > ${m.dst_host ?? '?'}` },
+                { key: 'before', title: 'Path', by: (m) => pathText(m.hops_before), cell: (m) => pathText(m.hops_before) },
+                { key: 'after', title: 'Path by the plan', by: (m) => pathText(m.hops), cell: (m) => pathText(m.hops) },
+            ]} />
+        </>
+    );
+}
+
 function Computed({ answer }: { answer: Answer<WhatIf> }): JSX.Element {
     const first = answer.records[0];
     if (!first) return <Empty>No flow of the last window counts: there is nothing to compute with.</Empty>;
@@ -48,6 +67,7 @@ function Computed({ answer }: { answer: Answer<WhatIf> }): JSX.Element {
                 A bar is the range over the draws of a policy by chance, the thick mark its mean, the dashed line what was measured.
             </p>
             {figuresOf(answer.records).map((f) => <Strips key={f.title} of={f} />)}
+            <Moves of={answer.records} />
             <h3>Error of the model in the measured case</h3>
             <ul class="errors">{errorsOf(first).map((text) => <li key={text}>{text}</li>)}</ul>
         </>
