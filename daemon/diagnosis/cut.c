@@ -54,20 +54,6 @@ static void add_edge(struct cut *c, const struct ft_recent_rank *from,
     intersect(c, &path);
 }
 
-/* Whether the receiver waits for anything of the sender on that channel. Where it does not, it has
- * it already, or, over sockets, did not ask for it. */
-static bool is_open(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
-                    const struct ft_recent_rank *receiver)
-{
-    for (uint32_t i = 0; i < receiver->progress.transfer_count; i++) {
-        const struct ft_recent_transfer *o = &receiver->progress.transfers[i];
-
-        if (!o->sends && o->peer == sender->rank && o->channel == sent->channel)
-            return true;
-    }
-    return false;
-}
-
 /* Whether it is in the network: its peer runs, and does not have it. */
 static const struct ft_recent_rank *stands_to(const struct ft_recent *recent,
                                               const struct ft_recent_rank *r,
@@ -78,7 +64,7 @@ static const struct ft_recent_rank *stands_to(const struct ft_recent *recent,
     if (t->state != FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT || !r->progress.standing)
         return NULL;
     peer = ft_recent_find(recent, r->comm_id, t->peer);
-    if (!peer || !peer->process || ft_stand_is_stopped(peer) || !is_open(r, t, peer) ||
+    if (!peer || !peer->process || ft_stand_is_stopped(peer) || !ft_stand_open(r, t, peer) ||
         ft_stand_arrived(r, t, peer))
         return NULL;
     return peer;

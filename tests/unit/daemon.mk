@@ -390,6 +390,18 @@ tests_unit_check_witness_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path \
 	-Wl,--wrap=ft_join_topology -Wl,--wrap=ft_join_depths
 tests_unit_check_witness_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_circle
+TESTS += tests/unit/check_circle
+tests_unit_check_circle_SOURCES = tests/unit/check_circle.c tests/unit/unit.h
+tests_unit_check_circle_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_circle_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_standing
+TESTS += tests/unit/check_standing
+tests_unit_check_standing_SOURCES = tests/unit/check_standing.c tests/unit/unit.h
+tests_unit_check_standing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_standing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_stand
 TESTS += tests/unit/check_stand
 tests_unit_check_stand_SOURCES = tests/unit/check_stand.c tests/unit/unit.h
