@@ -254,7 +254,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
         return;
     ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
     ft_blamed_decide(&l->blamed, r, &room);
-    ft_cut_report(&cut, r, &room);
+    ft_cut_report(&cut, &l->around.witnesses, &stand, r, &room);
     ft_second_report(l->around.second,
                      &(struct ft_second_case){l->d->recent, l->job, rank, l->g.numbered, l->task},
                      r, &l->d->opinions);

@@ -266,11 +266,11 @@ void ft_stand_between(const struct ft_recent *recent, const struct ft_recent_ran
     if (strcmp(a->comm_id, b->comm_id) != 0 || !a->progress.standing || !b->progress.standing ||
         ft_stand_is_stopped(a) || ft_stand_is_stopped(b))
         return;
-    for (int way = 0; way < 2 && !out->known; way++) {
-        const struct ft_recent_rank *from = way ? b : a;
+    for (int turned = 0; turned < 2 && !out->known; turned++) {
+        const struct ft_recent_rank *from = turned ? b : a;
 
         for (uint32_t i = 0; i < from->progress.transfer_count && !out->known; i++)
-            if (is_sent(from, &from->progress.transfers[i], way ? a : b))
+            if (is_sent(from, &from->progress.transfers[i], turned ? a : b))
                 ft_stand_of_transfer(recent, from, &from->progress.transfers[i], out);
     }
 }
