@@ -69,6 +69,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/second.c daemon/diagnosis/second.h \
 	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \
 	daemon/diagnosis/stand.c daemon/diagnosis/stand.h \
+	daemon/diagnosis/standing.c daemon/diagnosis/standing.h \
 	daemon/diagnosis/witness.c daemon/diagnosis/witness.h \
 	daemon/group/numbers.c daemon/group/numbers.h \
 	daemon/group/progress.c daemon/group/progress.h \

@@ -9,10 +9,9 @@
 
 #include "daemon/diagnosis/blamed.h"
 #include "daemon/diagnosis/cut.h"
-#include "daemon/diagnosis/event.h"
 #include "daemon/diagnosis/gather.h"
 #include "daemon/diagnosis/stand.h"
-#include "lib/base/table.h"
+#include "daemon/diagnosis/standing.h"
 #include "lib/base/task.h"
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/report.h"
@@ -23,8 +22,6 @@
 #define CHECK_MS   1000  /* between checks whether an operation stands */
 #define DUE_MS_MAX 30000 /* further ahead: this host's clock was set back */
 #define LOOK_MS    5000  /* between looks at what ended */
-#define HITS       2     /* looks in a row, until it is said */
-#define MISSES     3     /* until it is over */
 /* Without so many operations that ended, nobody knows what is usual: loading takes minutes. */
 #define OPERATIONS_MIN 3
 #define FIRST_WAIT_MS  300000
@@ -33,25 +30,10 @@
 #define JOBS_A_STEP 64
 #define NS_PER_MS   UINT64_C(1000000)
 
-struct standing_key {
-    char job[FT_RECENT_NAME];
-    char comm_id[FT_RECENT_ID]; /* of no rank */
-    uint32_t syndrome, rank, peer;
-};
-
-struct standing {
-    struct standing_key key;
-    uint32_t hits, misses;
-    bool seen, raised;
-    uint32_t opinions; /* of second sources: which, and what they say */
-    uint8_t *packed;   /* the message as it was found last */
-    size_t packed_bytes;
-};
-
 struct ft_diagnoser {
     struct ft_diagnoser_config config;
     struct ft_recent *recent;
-    struct ft_table *standing;
+    struct ft_standing *standing;
     struct ft_diagnosis_report *report;
     struct ft_second_opinions opinions; /* of that report */
     uint32_t cursor;                    /* the next job */
@@ -82,8 +64,7 @@ struct ft_diagnoser *ft_diagnoser_new(const struct ft_diagnoser_config *config)
     if (!d->config.rows_look)
         d->config.rows_look = FT_DIAGNOSER_ROWS_LOOK;
     d->recent = ft_recent_new(&config->recent);
-    d->standing = ft_table_new(sizeof(struct standing), sizeof(struct standing_key),
-                               config->standing_max, config->recent.seed);
+    d->standing = ft_standing_new(config->standing_max, config->recent.seed);
     d->report = calloc(1, sizeof(*d->report));
     if (!d->recent || !d->standing || !d->report) {
         ft_diagnoser_free(d);
@@ -111,18 +92,13 @@ void ft_diagnoser_finish(struct ft_diagnoser *d)
 
 void ft_diagnoser_free(struct ft_diagnoser *d)
 {
-    struct standing *s;
-    uint32_t index = 0;
-
     if (!d)
         return;
     if (d->look) {
         d->look->vain = true;
         ft_diagnoser_finish(d);
     }
-    while (d->standing && (s = ft_table_next(d->standing, &index)))
-        free(s->packed);
-    ft_table_free(d->standing);
+    ft_standing_free(d->standing);
     ft_recent_free(d->recent);
     free(d->report);
     free(d);
@@ -148,131 +124,28 @@ void ft_diagnoser_communicator(struct ft_diagnoser *d, const Fabrictrace__Commun
         ft_recent_leave(d->recent, c->comm_id, c->rank, c->pid);
 }
 
-static void emit(const struct ft_emitter *emitter, Fabrictrace__Diagnosis *m)
+static struct ft_standing_out out_of(const struct ft_diagnoser_surroundings *around, int64_t now_ms)
 {
-    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-
-    record.kind_case = FABRICTRACE__RECORD__KIND_DIAGNOSIS;
-    record.diagnosis = m;
-    emitter->record(emitter->arg, &record);
-}
-
-static Fabrictrace__Diagnosis *unpack(const struct standing *s)
-{
-    return s->packed ? fabrictrace__diagnosis__unpack(NULL, s->packed_bytes, s->packed) : NULL;
-}
-
-static void publish(struct standing *s, const struct ft_diagnoser_surroundings *around,
-                    int64_t now_ms, bool over)
-{
-    Fabrictrace__Diagnosis *m = unpack(s);
-    Fabrictrace__Evidence evidence;
-    Fabrictrace__Event event;
-    char subject[FT_DIAGNOSIS_SUBJECT_BYTES];
-
-    if (!m)
-        return;
-    m->time_ms = (uint64_t)now_ms;
-    m->has_cleared = m->cleared = over;
-    emit(around->emitter, m);
-    ft_diagnosis_event(m, &event, &evidence, subject);
-    if (over)
-        ft_events_clear(around->events, &event, now_ms);
-    else
-        ft_events_raise(around->events, around->window, &event);
-    fabrictrace__diagnosis__free_unpacked(m, NULL);
-}
-
-static void remove_standing(struct ft_diagnoser *d, struct standing *s,
-                            const struct ft_diagnoser_surroundings *around, int64_t now_ms)
-{
-    if (s->raised)
-        publish(s, around, now_ms, true);
-    free(s->packed);
-    ft_table_remove(d->standing, s);
-}
-
-static bool is_hang(uint32_t syndrome)
-{
-    return syndrome == FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG ||
-           syndrome == FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG;
+    return (struct ft_standing_out){.events = around->events,
+                                    .emitter = around->emitter,
+                                    .window = around->window,
+                                    .now_ms = now_ms};
 }
 
 /* Counts a look that did not find what stands; hangs alone where only these were looked for. */
 static void miss(struct look *l, bool hangs_alone)
 {
-    struct standing *s;
-    uint32_t index = 0;
+    const struct ft_standing_out out = out_of(&l->around, l->now_ms);
 
-    while ((s = ft_table_next(l->d->standing, &index))) {
-        if (strncmp(s->key.job, l->job->name, sizeof(s->key.job)) != 0 ||
-            (hangs_alone && !is_hang(s->key.syndrome)) ||
-            /* While it hangs, nothing is slow: what was stays said. */
-            (l->hangs && !is_hang(s->key.syndrome) &&
-             s->key.syndrome != FABRICTRACE__SYNDROME__SYNDROME_MISMATCH))
-            continue;
-        if (s->seen) {
-            s->seen = false;
-            continue;
-        }
-        s->hits = 0;
-        if (!s->raised || ++s->misses >= MISSES)
-            remove_standing(l->d, s, &l->around, l->now_ms);
-    }
-}
-
-static void keep(struct standing *s, const Fabrictrace__Diagnosis *m)
-{
-    size_t len = fabrictrace__diagnosis__get_packed_size(m);
-    uint8_t *packed = malloc(len ? len : 1);
-
-    /* Without memory the older form stays. */
-    if (!packed)
-        return;
-    fabrictrace__diagnosis__pack(m, packed);
-    free(s->packed);
-    s->packed = packed;
-    s->packed_bytes = len;
-}
-
-static uint32_t opinions_of(const Fabrictrace__Diagnosis *m)
-{
-    uint32_t all = 0;
-
-    for (size_t i = 0; i < m->n_second_opinions; i++)
-        all |= 1u << (2 * m->second_opinions[i]->source + m->second_opinions[i]->agrees);
-    return all;
+    ft_standing_miss(l->d->standing, l->job->name, hangs_alone, l->hangs, &out);
 }
 
 static void hit(struct look *l, const Fabrictrace__Diagnosis *m)
 {
-    struct standing_key key;
-    struct standing *s;
-    bool fresh;
+    const struct ft_standing_out out = out_of(&l->around, l->now_ms);
 
-    if (l->vain)
-        return;
-    memset(&key, 0, sizeof(key));
-    memcpy(key.job, l->job->name, sizeof(key.job));
-    key.syndrome = m->syndrome;
-    key.rank = m->has_rank ? m->rank : UINT32_MAX;
-    key.peer = m->has_peer ? m->peer : UINT32_MAX;
-    if ((!m->has_rank || !l->g.numbered) && m->communicator)
-        snprintf(key.comm_id, sizeof(key.comm_id), "%s", m->communicator);
-    s = ft_table_insert(l->d->standing, &key, &fresh);
-    if (!s) {
+    if (!l->vain && !ft_standing_hit(l->d->standing, l->job->name, m, l->g.numbered, &out))
         l->d->stats.refused++;
-        return;
-    }
-    s->seen = true;
-    s->misses = 0;
-    s->hits++;
-    keep(s, m);
-    if (s->hits < HITS || (s->raised && s->opinions == opinions_of(m)))
-        return;
-    s->opinions = opinions_of(m);
-    s->raised = true;
-    publish(s, &l->around, l->now_ms, false);
 }
 
 static uint64_t flies_since_ns(const struct ft_recent_rank *r)
@@ -330,6 +203,22 @@ static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, str
     ft_stand_report(stand, l->g.numbered, r);
 }
 
+/* Ranks that wait for each other in a circle: one that has sent what the other waits for does not.
+ */
+static void refine_circle(const struct look *l, const struct ft_recent_rank *rank,
+                          const struct ft_recent_rank *peer, struct ft_diagnosis_report *r,
+                          struct ft_stand *stand, struct ft_cut *cut)
+{
+    if (!rank || !peer || !rank->process || !peer->process)
+        return;
+    ft_stand_between(l->d->recent, rank, peer, stand);
+    if (!stand->known)
+        return;
+    r->message.n_evidence_for = 0;
+    ft_cut_find(l->d->recent, l->job, &l->around.witnesses, l->task, cut);
+    ft_stand_report(stand, l->g.numbered, r);
+}
+
 /* A diagnosis of the operations with all that is known beside them; false where it does not hold.
  */
 static void report(struct look *l, struct ft_diagnosis *found)
@@ -353,6 +242,8 @@ static void report(struct look *l, struct ft_diagnosis *found)
         peer = ft_gathered_rank(&l->g, l->d->recent, l->job, m->communicator, m->peer);
     if (found->syndrome == FT_SYNDROME_COMM_HANG && m->communicator)
         refine_hang(l, r, &stand, &cut);
+    if (found->syndrome == FT_SYNDROME_MISMATCH && found->chain_count)
+        refine_circle(l, rank, peer, r, &stand, &cut);
     if (stand.known) {
         rank = stand.rank;
         peer = stand.peer;
@@ -363,7 +254,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
         return;
     ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
     ft_blamed_decide(&l->blamed, r, &room);
-    ft_cut_report(&cut, r, &room);
+    ft_cut_report(&cut, &l->around.witnesses, &stand, r, &room);
     ft_second_report(l->around.second,
                      &(struct ft_second_case){l->d->recent, l->job, rank, l->g.numbered, l->task},
                      r, &l->d->opinions);
@@ -423,7 +314,7 @@ static void look_at(void *arg)
         for (size_t i = 0; i < found.count; i++) {
             bool slow = found.items[i].slowdown > 0;
 
-            if (l->hangs ? slow : is_hang((uint32_t)found.items[i].syndrome))
+            if (l->hangs ? slow : ft_standing_is_hang((uint32_t)found.items[i].syndrome))
                 continue;
             report(l, &found.items[i]);
         }
@@ -451,18 +342,6 @@ static void begin_look(const struct look *l)
         free(look);
 }
 
-static bool has_standing(const struct ft_diagnoser *d, const struct ft_recent_job *job, bool hang)
-{
-    const struct standing *s;
-    uint32_t index = 0;
-
-    while ((s = ft_table_next(d->standing, &index)))
-        if (strncmp(s->key.job, job->name, sizeof(s->key.job)) == 0 &&
-            (!hang || is_hang(s->key.syndrome)))
-            return true;
-    return false;
-}
-
 /* True where a look at the job in full begins. */
 static bool check(struct look *l)
 {
@@ -475,7 +354,7 @@ static bool check(struct look *l)
         begin_look(l);
         return true;
     }
-    if (has_standing(l->d, job, true))
+    if (ft_standing_has_hang(l->d->standing, job->name))
         miss(l, true);
     if (l->now_ms < job->looked_ms + times * LOOK_MS && l->now_ms >= job->looked_ms)
         return false;
@@ -497,12 +376,9 @@ struct ending {
 static void on_over(void *arg, const struct ft_recent_job *job)
 {
     const struct ending *end = arg;
-    struct standing *s;
-    uint32_t index = 0;
+    const struct ft_standing_out out = out_of(end->around, end->now_ms);
 
-    while ((s = ft_table_next(end->d->standing, &index)))
-        if (strncmp(s->key.job, job->name, sizeof(s->key.job)) == 0)
-            remove_standing(end->d, s, end->around, end->now_ms);
+    ft_standing_over(end->d->standing, job->name, &out);
 }
 
 bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms, uint64_t work,
@@ -545,45 +421,18 @@ bool ft_diagnoser_looking(const struct ft_diagnoser *d)
 
 void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surroundings *around)
 {
-    struct standing *s;
-    uint32_t index = 0;
-
-    while ((s = ft_table_next(d->standing, &index))) {
-        Fabrictrace__Diagnosis *m = s->raised ? unpack(s) : NULL;
-        Fabrictrace__Evidence evidence;
-        Fabrictrace__Event event;
-        char subject[FT_DIAGNOSIS_SUBJECT_BYTES];
-
-        if (!m)
-            continue;
-        ft_diagnosis_event(m, &event, &evidence, subject);
-        ft_events_raise(around->events, around->window, &event);
-        fabrictrace__diagnosis__free_unpacked(m, NULL);
-    }
+    ft_standing_raise(d->standing, around->events, around->window);
 }
 
 bool ft_diagnoser_next(const struct ft_diagnoser *d, uint32_t *index,
                        const struct ft_emitter *emitter)
 {
-    const struct standing *s = ft_table_next(d->standing, index);
-    Fabrictrace__Diagnosis *m = s && s->raised ? unpack(s) : NULL;
-
-    if (m) {
-        emit(emitter, m);
-        fabrictrace__diagnosis__free_unpacked(m, NULL);
-    }
-    return s != NULL;
+    return ft_standing_next(d->standing, index, emitter);
 }
 
 size_t ft_diagnoser_count(const struct ft_diagnoser *d, Fabrictrace__Syndrome syndrome)
 {
-    const struct standing *s;
-    uint32_t index = 0;
-    size_t count = 0;
-
-    while ((s = ft_table_next(d->standing, &index)))
-        count += s->raised && s->key.syndrome == (uint32_t)syndrome;
-    return count;
+    return ft_standing_count(d->standing, syndrome);
 }
 
 const struct ft_recent *ft_diagnoser_recent(const struct ft_diagnoser *d)

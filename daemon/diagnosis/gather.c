@@ -352,6 +352,23 @@ static void find_partly(struct gathering *g)
     }
 }
 
+/* What a peer stands in that did its part: without it, that peer would seem to wait for this rank.
+ * Whoever ended later than others have reported is looked at all the same. */
+static bool is_awaited(const struct gathering *g, const struct item *item)
+{
+    const struct ft_recent_row *row = item->row, *other;
+    const struct ft_recent_rank *rank = item->source->rank, *peer;
+
+    if (row->peer == FT_RECENT_NO_PEER)
+        return false;
+    peer = ft_recent_find(g->recent, rank->comm_id, row->peer);
+    if (!peer || !peer->process || !stands_in(peer))
+        return false;
+    other = &peer->progress.row;
+    return other->peer == rank->rank && other->sequence == row->sequence &&
+           other->function != row->function;
+}
+
 static void choose(struct gathering *g)
 {
     size_t count = g->item_count;
@@ -368,8 +385,10 @@ static void choose(struct gathering *g)
             for (size_t k = i; k < i + n; k++)
                 g->items[k].end_ns = UINT64_MAX;
         }
-        if (!flies && (!complete || start_ns < g->out->from_ns || end_ns > g->out->until_ns ||
-                       (g->partly[g->items[i].source->comm] && is_local(g, i, n))))
+        if (!flies &&
+            (!complete || start_ns < g->out->from_ns || end_ns > g->out->until_ns ||
+             (g->partly[g->items[i].source->comm] && is_local(g, i, n))) &&
+            !is_awaited(g, &g->items[i]))
             continue;
         g->out->flying += flies;
         if (flies && !complete)

@@ -240,6 +240,41 @@ void ft_stand_of_transfer(const struct ft_recent *recent, const struct ft_recent
     stand_transfer(out, recent, &f, true);
 }
 
+bool ft_stand_open(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
+                   const struct ft_recent_rank *receiver)
+{
+    for (uint32_t i = 0; i < receiver->progress.transfer_count; i++) {
+        const struct ft_recent_transfer *o = &receiver->progress.transfers[i];
+
+        if (!o->sends && o->peer == sender->rank && o->channel == sent->channel)
+            return true;
+    }
+    return false;
+}
+
+static bool is_sent(const struct ft_recent_rank *from, const struct ft_recent_transfer *t,
+                    const struct ft_recent_rank *to)
+{
+    return t->state == FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT &&
+           t->peer == to->rank && (ft_stand_open(from, t, to) || ft_stand_arrived(from, t, to));
+}
+
+void ft_stand_between(const struct ft_recent *recent, const struct ft_recent_rank *a,
+                      const struct ft_recent_rank *b, struct ft_stand *out)
+{
+    *out = (struct ft_stand){.known = false};
+    if (strcmp(a->comm_id, b->comm_id) != 0 || !a->progress.standing || !b->progress.standing ||
+        ft_stand_is_stopped(a) || ft_stand_is_stopped(b))
+        return;
+    for (int turned = 0; turned < 2 && !out->known; turned++) {
+        const struct ft_recent_rank *from = turned ? b : a;
+
+        for (uint32_t i = 0; i < from->progress.transfer_count && !out->known; i++)
+            if (is_sent(from, &from->progress.transfers[i], turned ? a : b))
+                ft_stand_of_transfer(recent, from, &from->progress.transfers[i], out);
+    }
+}
+
 void ft_stand_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                    const char *comm_id, struct ft_stand *out)
 {

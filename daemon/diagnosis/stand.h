@@ -37,6 +37,16 @@ void ft_stand_of_transfer(const struct ft_recent *recent, const struct ft_recent
 bool ft_stand_arrived(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
                       const struct ft_recent_rank *receiver);
 
+/* Whether the receiver waits for anything of the sender on that channel. Where it does not, it has
+ * it already, or, over sockets, did not ask for it. */
+bool ft_stand_open(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
+                   const struct ft_recent_rank *receiver);
+
+/* Of two ranks of a communicator that seem to wait for each other: what the one has sent, for which
+ * the other waits, or which it has. */
+void ft_stand_between(const struct ft_recent *recent, const struct ft_recent_rank *a,
+                      const struct ft_recent_rank *b, struct ft_stand *out);
+
 /* Of the operation that the ranks of the communicator are in. */
 void ft_stand_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                    const char *comm_id, struct ft_stand *out);

@@ -28,6 +28,13 @@ static Fabrictrace__TransferState state[RANKS];
 static uint32_t got[RANKS]; /* steps that the next one has; 2 are completed */
 static Fabrictrace__ProcessState process[RANKS];
 
+static struct ft_ip address(uint8_t last)
+{
+    const uint8_t bytes[4] = {10, 0, 0, last};
+
+    return ft_ip4(bytes);
+}
+
 bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
                                uint32_t dst, struct ft_pair_path *path);
 bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
@@ -36,10 +43,73 @@ bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *co
     (void)links;
     ck_assert_str_eq(comm_id, COMM);
     ck_assert_uint_eq(dst, (src + 1) % RANKS);
-    *path = (struct ft_pair_path){.ports = paths[src], .unsure = unsure[src], .qp = UINT32_MAX};
+    *path = (struct ft_pair_path){
+        .ports = paths[src], .unsure = unsure[src], .qp = UINT32_MAX, .tuple.sport = (uint16_t)src};
+    path->tuple.src = address(1);
+    path->tuple.dst = address(2);
     while (path->count < 4 && paths[src][path->count])
         path->count++;
     return path->count > 0;
+}
+
+/* A sample of a flow: came in by `end`, that long after its transfer began to stand. */
+static struct {
+    uint32_t end;
+    int64_t after_ms;
+} sampled[RANKS];
+static bool joined; /* samples are known */
+/* Of the answers to what each rank sends; 0 ends it, and is none. */
+static uint32_t answers[RANKS][4];
+static uint32_t role;
+
+struct ft_flow *__wrap_ft_join_find(const struct ft_join *join, const struct ft_tuple *tuple);
+struct ft_flow *__wrap_ft_join_find(const struct ft_join *join, const struct ft_tuple *tuple)
+{
+    const struct ft_ip second = address(2);
+    static struct ft_flow flow;
+
+    (void)join;
+    memset(&flow, 0, sizeof(flow));
+    flow.state = FT_PATH_RESOLVED;
+    flow.role = role;
+    /* Answers go the other way. */
+    if (memcmp(&tuple->src, &second, sizeof(second)) == 0) {
+        for (uint32_t *port = answers[tuple->sport]; *port; port++)
+            flow.path.hops[flow.path.hop_count++].out = *port;
+        return &flow;
+    }
+    flow.evidence.count = 1;
+    flow.evidence.own[0].in = sampled[tuple->sport].end;
+    flow.evidence.own[0].last_ms = NOW - 12000 + sampled[tuple->sport].after_ms;
+    return &flow;
+}
+
+/* Each port leads to the one numbered 100 above, those from 60 on to hosts. */
+const struct ft_topology *__wrap_ft_join_topology(const struct ft_join *join);
+const struct ft_topology *__wrap_ft_join_topology(const struct ft_join *join)
+{
+    (void)join;
+    return NULL;
+}
+
+const struct ft_port *__wrap_ft_topology_port(const struct ft_topology *t, uint32_t id);
+const struct ft_port *__wrap_ft_topology_port(const struct ft_topology *t, uint32_t id)
+{
+    static struct ft_port port = {.name = "Ethernet9"};
+
+    (void)t;
+    port.peer = id < 60 ? id + 100 : FT_NONE;
+    return &port;
+}
+
+const struct ft_switch *__wrap_ft_topology_switch(const struct ft_topology *t, uint32_t id);
+const struct ft_switch *__wrap_ft_topology_switch(const struct ft_topology *t, uint32_t id)
+{
+    static struct ft_switch sw = {.name = "spine9"};
+
+    (void)t;
+    (void)id;
+    return &sw;
 }
 
 static char *text(const char *s)
@@ -52,6 +122,8 @@ static void fill(Fabrictrace__Transfer *t, bool send, uint32_t peer,
 {
     fabrictrace__transfer__init(t);
     t->has_peer = t->has_send = t->has_state = t->has_steps_done = t->has_number = true;
+    t->has_since_ms = true;
+    t->since_ms = NOW - 12000;
     t->peer = peer;
     t->send = send;
     t->state = waits;
@@ -101,6 +173,10 @@ static void begin(void)
         got[r] = 2;
         process[r] = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_RUNNING;
     }
+    memset(sampled, 0, sizeof(sampled));
+    memset(answers, 0, sizeof(answers));
+    role = FT_ROLE_ACK;
+    joined = false;
     state[1] = state[3] = state[6] = SEND_WAIT;
     paths[1][1] = paths[3][1] = paths[6][1] = 12;
 }
@@ -108,7 +184,8 @@ static void begin(void)
 static void find(void)
 {
     const struct ft_recent_config config = {.ranks_max = 16, .rows_max = 1024};
-    const struct ft_witnesses w = {.pairs = (const struct ft_pair_links *)&config};
+    const struct ft_witnesses w = {.pairs = (const struct ft_pair_links *)&config,
+                                   .join = joined ? (const struct ft_join *)&config : NULL};
     uint32_t index = 0;
 
     ft_recent_free(recent);
@@ -121,19 +198,19 @@ static void find(void)
 
 START_TEST(the_one_link_in_common_is_named)
 {
-    struct ft_stand stand = {.known = false};
+    struct ft_stand first = {.known = false};
 
     begin();
     find();
     ck_assert_uint_eq(cut.edges, 3);
     ck_assert_uint_eq(cut.port_count, 1);
     ck_assert_uint_eq(cut.ports[0], 12);
-    ft_cut_stand(&cut, "another", &stand);
-    ck_assert(!stand.known);
-    ft_cut_stand(&cut, COMM, &stand);
-    ck_assert(stand.known && stand.in_network);
-    ck_assert_uint_eq(stand.rank->rank, 1);
-    ck_assert_uint_eq(stand.peer->rank, 2);
+    ft_cut_stand(&cut, "another", &first);
+    ck_assert(!first.known);
+    ft_cut_stand(&cut, COMM, &first);
+    ck_assert(first.known && first.in_network);
+    ck_assert_uint_eq(first.rank->rank, 1);
+    ck_assert_uint_eq(first.peer->rank, 2);
 }
 END_TEST
 
@@ -154,6 +231,8 @@ static void fill_report(struct ft_diagnosis_report *r, struct ft_testimony *room
 }
 
 static struct ft_diagnosis_report diagnosis;
+static const struct ft_witnesses witnesses;
+static const struct ft_stand stand;
 static struct ft_testimony room;
 
 START_TEST(a_report_has_the_link)
@@ -161,7 +240,7 @@ START_TEST(a_report_has_the_link)
     begin();
     find();
     fill_report(&diagnosis, &room);
-    ft_cut_report(&cut, &diagnosis, &room);
+    ft_cut_report(&cut, &witnesses, &stand, &diagnosis, &room);
     ck_assert_str_eq(diagnosis.message.port, "Ethernet1");
     ck_assert(room.links[0].acquitted && !room.links[1].acquitted && room.links[2].acquitted);
     ck_assert_ptr_nonnull(strstr(diagnosis.reasons[0], "3 transfers"));
@@ -169,7 +248,7 @@ START_TEST(a_report_has_the_link)
     /* One of another path does not. */
     fill_report(&diagnosis, &room);
     room.ports[1] = 99;
-    ft_cut_report(&cut, &diagnosis, &room);
+    ft_cut_report(&cut, &witnesses, &stand, &diagnosis, &room);
     ck_assert(!diagnosis.message.port && !room.links[0].has_acquitted);
 }
 END_TEST
@@ -181,10 +260,49 @@ START_TEST(of_two_links_in_common_none_is_named)
     find();
     ck_assert_uint_eq(cut.port_count, 2);
     fill_report(&diagnosis, &room);
-    ft_cut_report(&cut, &diagnosis, &room);
+    ft_cut_report(&cut, &witnesses, &stand, &diagnosis, &room);
     ck_assert_ptr_null(diagnosis.message.port);
     ck_assert(room.links[0].acquitted && !room.links[1].acquitted && !room.links[2].acquitted);
     ck_assert_uint_eq(diagnosis.message.n_evidence_for, 2);
+}
+END_TEST
+
+/* All go from one leaf to another: two links, and packets that are sent again come as far as the
+ * second. */
+START_TEST(a_link_that_packets_get_through_is_not_named)
+{
+    begin();
+    paths[1][0] = paths[3][0] = paths[6][0] = 20;
+    joined = true;
+    sampled[3].end = 120;
+    sampled[3].after_ms = 6000;
+    find();
+    ck_assert_uint_eq(cut.port_count, 1);
+    ck_assert_uint_eq(cut.ports[0], 12);
+    fill_report(&diagnosis, &room);
+    ft_cut_report(&cut, &witnesses, &stand, &diagnosis, &room);
+    ck_assert_str_eq(diagnosis.message.port, "Ethernet1");
+    ck_assert_uint_eq(diagnosis.message.n_evidence_for, 2);
+    ck_assert_ptr_nonnull(strstr(diagnosis.reasons[0], "is not it"));
+    ck_assert_ptr_nonnull(strstr(diagnosis.reasons[1], "the one link left"));
+    /* Before they stood, or just then, says nothing. */
+    sampled[3].after_ms = 1000;
+    find();
+    ck_assert_uint_eq(cut.port_count, 2);
+    /* They get through both: it is none of them. */
+    sampled[3].after_ms = 6000;
+    sampled[1].end = 112;
+    sampled[1].after_ms = 6000;
+    find();
+    ck_assert_uint_eq(cut.edges, 0);
+    /* A host's link has no switch behind it. */
+    begin();
+    paths[1][2] = paths[3][2] = paths[6][2] = 70;
+    joined = true;
+    sampled[6].end = FT_NONE;
+    sampled[6].after_ms = 6000;
+    find();
+    ck_assert_uint_eq(cut.port_count, 2);
 }
 END_TEST
 
@@ -210,6 +328,47 @@ START_TEST(what_has_arrived_says_nothing)
     got[4] = OVER;
     find();
     ck_assert_uint_eq(cut.edges, 3);
+}
+END_TEST
+
+/* What all have received, and whose answers cross a link, as the data of others do. */
+START_TEST(what_has_arrived_stands_on_the_path_of_its_answer)
+{
+    const struct ft_witnesses w = {.join = (const struct ft_join *)&diagnosis};
+    const uint32_t back[4] = {33, 12, 71, 0};
+    struct ft_stand its = {.known = false};
+
+    begin();
+    paths[1][0] = paths[3][0] = paths[6][0] = 33;
+    got[3] = got[6] = 3;
+    joined = true;
+    memcpy(answers[3], back, sizeof(back));
+    memcpy(answers[6], back, sizeof(back));
+    find();
+    ck_assert_uint_eq(cut.edges, 3);
+    ck_assert_uint_eq(cut.port_count, 2);
+    ck_assert_uint_eq(cut.answer_count, 2);
+    answers[6][0] = 34;
+    find();
+    ck_assert_uint_eq(cut.port_count, 1);
+    ck_assert_uint_eq(cut.ports[0], 12);
+    /* The links of its data, which the report shows, are not it. */
+    ft_stand_of_transfer(recent, ft_recent_find(recent, COMM, 3), cut.answers[0], &its);
+    fill_report(&diagnosis, &room);
+    room.ports[1] = 99;
+    ft_cut_report(&cut, &w, &its, &diagnosis, &room);
+    ck_assert_str_eq(diagnosis.message.switch_, "spine9");
+    ck_assert_str_eq(diagnosis.message.port, "Ethernet9");
+    ck_assert_ptr_nonnull(strstr(diagnosis.reasons[0], "or their answers"));
+    /* Of another transfer nothing is said. */
+    fill_report(&diagnosis, &room);
+    room.ports[1] = 99;
+    ft_cut_report(&cut, &w, &stand, &diagnosis, &room);
+    ck_assert_ptr_null(diagnosis.message.port);
+    /* A flow of that tuple that sends data is not the answers'. */
+    role = FT_ROLE_DATA;
+    find();
+    ck_assert_uint_eq(cut.edges, 0);
 }
 END_TEST
 
@@ -313,8 +472,9 @@ START_TEST(paths_that_are_not_certain_are_not_used)
 }
 END_TEST
 
-FT_UNIT_MAIN("cut", the_one_link_in_common_is_named, a_report_has_the_link,
-             of_two_links_in_common_none_is_named, one_that_stands_elsewhere_acquits_the_link,
-             what_has_arrived_says_nothing, a_send_that_has_arrived_is_known,
-             a_stopped_peer_is_not_the_link, a_single_transfer_names_no_link,
-             paths_that_are_not_certain_are_not_used)
+FT_UNIT_MAIN("cut", what_has_arrived_stands_on_the_path_of_its_answer,
+             the_one_link_in_common_is_named, a_report_has_the_link,
+             of_two_links_in_common_none_is_named, a_link_that_packets_get_through_is_not_named,
+             one_that_stands_elsewhere_acquits_the_link, what_has_arrived_says_nothing,
+             a_send_that_has_arrived_is_known, a_stopped_peer_is_not_the_link,
+             a_single_transfer_names_no_link, paths_that_are_not_certain_are_not_used)

@@ -378,7 +378,9 @@ check_PROGRAMS += tests/unit/check_cut
 TESTS += tests/unit/check_cut
 tests_unit_check_cut_SOURCES = tests/unit/check_cut.c tests/unit/unit.h
 tests_unit_check_cut_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_cut_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path
+tests_unit_check_cut_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path \
+	-Wl,--wrap=ft_join_find -Wl,--wrap=ft_join_topology -Wl,--wrap=ft_topology_port \
+	-Wl,--wrap=ft_topology_switch
 tests_unit_check_cut_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_witness
@@ -389,6 +391,18 @@ tests_unit_check_witness_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path \
 	-Wl,--wrap=ft_counters_window -Wl,--wrap=ft_counters_speed_bps -Wl,--wrap=ft_congestion_of \
 	-Wl,--wrap=ft_join_topology -Wl,--wrap=ft_join_depths
 tests_unit_check_witness_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_circle
+TESTS += tests/unit/check_circle
+tests_unit_check_circle_SOURCES = tests/unit/check_circle.c tests/unit/unit.h
+tests_unit_check_circle_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_circle_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_standing
+TESTS += tests/unit/check_standing
+tests_unit_check_standing_SOURCES = tests/unit/check_standing.c tests/unit/unit.h
+tests_unit_check_standing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_standing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_stand
 TESTS += tests/unit/check_stand
