@@ -142,6 +142,7 @@ static bool take(const struct ft_join *j, struct ft_flow *flow, const struct ft_
     if (verdict->state == FT_PATH_RESOLVED) {
         if (!same_path(&flow->path, &verdict->path)) {
             *moved = flow->path.hop_count > 0;
+            flow->moved |= *moved;
             left.number = ft_moves_leave(flow, before, verdict->since_ms);
             flow->path = verdict->path;
             news = true;

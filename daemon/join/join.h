@@ -145,6 +145,7 @@ struct ft_flow {
     bool rate_published : 1;
     bool first_path_counted : 1;
     bool ended : 1;
+    bool moved : 1;  /* it has left a path for another */
     bool learnt : 1; /* its links are known to who learns the switches' hashes */
     int64_t first_ms;
     int64_t last_ms;

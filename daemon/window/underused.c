@@ -50,9 +50,11 @@ int ft_underused_resize(struct ft_underused *u, const struct ft_topology *t)
     return u->ports ? 0 : -ENOMEM;
 }
 
-/* One of a set of links to a destination, all of a speed. */
+/* One of a set of links to a destination, all of a speed. Flows that move do so together, away from
+ * a link that went and to one that came: that they take this one is a sign for it, and none against
+ * the others. */
 static void count_hop(struct ft_underused *u, const struct ft_topology *t, uint32_t out,
-                      uint32_t dst_nic, int64_t ms)
+                      const struct ft_flow *flow)
 {
     const struct ft_port *port = ft_topology_port(t, out);
     const struct ft_group *group;
@@ -64,16 +66,16 @@ static void count_hop(struct ft_underused *u, const struct ft_topology *t, uint3
     group = ft_topology_group(t, port->group);
     if (group->link_count > LINKS_MAX)
         return;
-    set = ft_topology_nearest_links(t, group, dst_nic);
+    set = ft_topology_nearest_links(t, group, flow->dst_nic);
     m = (uint32_t)__builtin_popcountll(set);
-    u->ports[out].last_ms = ms;
+    u->ports[out].last_ms = flow->path_since_ms;
     if (m < 2)
         return;
     for (uint32_t i = 0; i < group->link_count; i++)
         if (set >> i & 1 && ft_topology_port(t, group->links[i])->speed_bps != port->speed_bps)
             return;
     for (uint32_t i = 0; i < group->link_count; i++)
-        if (set >> i & 1)
+        if (set >> i & 1 && (!flow->moved || group->links[i] == out))
             ft_underuse_add(&u->ports[group->links[i]].use, m, group->links[i] == out);
 }
 
@@ -94,7 +96,7 @@ void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
         return;
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
         if (ft_is_port(flow->path.hops[h].out))
-            count_hop(u, t, flow->path.hops[h].out, flow->dst_nic, flow->path_since_ms);
+            count_hop(u, t, flow->path.hops[h].out, flow);
 }
 
 /* Whether the port counts about as many bytes as the others of its group do on average. */

@@ -12,6 +12,7 @@ from paper import limits, standing  # noqa: E402
 from paper.cases import Run  # noqa: E402
 from paper.checks import check, equal, run_tests  # noqa: E402
 from paper.found import Events, Links, Names  # noqa: E402
+from paper.idle import WINDOW_S as IDLE_WINDOW_S, WORDS, Idle, spans  # noqa: E402
 from paper.judge import Judge, hops_of  # noqa: E402
 from paper.report import Tally  # noqa: E402
 from paper.samples import BASE_MS, CLOCK  # noqa: E402
@@ -308,6 +309,40 @@ def test_events():
     equal("another one may not", len(events.false), 1)
 
 
+def idle_event(kind, group, start, **evidence):
+    return {"schema": "fabrictrace.event.v1", "kind": kind, "subject": group, "message": "",
+            "since_ms": BASE_MS + start * 1000, "time_ms": BASE_MS + (start + IDLE_WINDOW_S) * 1000,
+            "evidence": {"group": group, **evidence}}
+
+
+def test_idle():
+    run = make("out", flows=200)
+    idle = Idle(run)
+    outages = idle.outages()
+    link, start = outages[0]
+    equal("a link is out", {out for out, _ in outages}, {link})
+    check("in windows in all of which it is", all(
+        down < begin and begin + IDLE_WINDOW_S <= up for _, begin in outages
+        for down, up in spans(run.truth.faults, run.fabric.links.index(link))), outages)
+    equal("nobody names it", idle.counts(), {"false_idle": 0, "outages": len(outages), "outages_told": 0})
+    group = link.a + "/up"
+    event = idle_event("polarization", group, start, idle_ports=[link.a_port])
+    idle.take(event)
+    equal("one without the words does not", idle.counts()["outages_told"], 0)
+    event["message"] = ": ".join(WORDS).format(link.a_port)
+    idle.take(event)
+    equal("an event does, while it stands", idle.counts()["outages_told"], len(outages))
+    idle.take({**event, "cleared": True, "time_ms": event["time_ms"] + 1000})
+    equal("and not when it is cleared", idle.counts()["outages_told"], 1)
+    equal("it is right", idle.counts()["false_idle"], 0)
+    busy = next(end for end in idle.members(group) if end != (link.a, link.a_port))
+    idle.take(idle_event("underused", group, start, switch=link.a, port=link.a_port))
+    equal("nor is it false that flows avoid it", idle.counts()["false_idle"], 0)
+    idle.take(idle_event("underused", group, start, switch=busy[0], port=busy[1]))
+    idle.take(idle_event("polarization", group, start, idle_ports=[busy[1]]))
+    equal("of a busy one both are", idle.counts()["false_idle"], 2)
+
+
 def test_limits():
     """Each count that must be 0 breaks a limit, and so does silence."""
     for count in limits.NEVER:
@@ -352,5 +387,5 @@ def test_saved():
 
 
 sys.exit(run_tests(test_right, test_wrong_hops, test_wrong_times, test_other_states, test_sprayed,
-                   test_standing, test_volumes, test_found, test_events, test_limits,
+                   test_standing, test_volumes, test_found, test_events, test_idle, test_limits,
                    test_saved))

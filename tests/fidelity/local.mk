@@ -9,7 +9,7 @@ EXTRA_DIST += tests/fidelity/README.md tests/fidelity/run.py tests/fidelity/pape
 	tests/fidelity/paper/cases.py tests/fidelity/paper/checks.py \
 	tests/fidelity/paper/explain.py tests/fidelity/paper/fabric.py \
 	tests/fidelity/paper/faults.py tests/fidelity/paper/found.py \
-	tests/fidelity/paper/judge.py tests/fidelity/paper/limits.py \
+	tests/fidelity/paper/idle.py tests/fidelity/paper/judge.py tests/fidelity/paper/limits.py \
 	tests/fidelity/paper/ports.py tests/fidelity/paper/replay.py \
 	tests/fidelity/paper/report.py tests/fidelity/paper/routing.py \
 	tests/fidelity/paper/samples.py tests/fidelity/paper/single.py \

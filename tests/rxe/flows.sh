@@ -93,6 +93,24 @@ rping_pair()
     return 0
 }
 
+# A known number of messages on each queue pair, between two looks at the devices' own counters.
+counted()
+{
+    local server how="-x 1 -q 2 -u 19 -F -s 4096 -t 16 -n 250 -p 18521"
+    # shellcheck disable=SC2086 # words
+    ib_write_bw -d rxe_h2 $how >"$out"/counted-server.log 2>&1 &
+    server=$!
+    until_ 'listening 18521' || return 1
+    rdma -j statistic show >"$out"/stat-counted-0.json
+    now_ms >"$out"/counted
+    # shellcheck disable=SC2086 # words
+    ib_write_bw -d rxe_h1 $how 127.0.0.1 >"$out"/counted-client.log 2>&1 || return 1
+    wait $server || return 1
+    now_ms >>"$out"/counted
+    rdma -j statistic show >"$out"/stat-counted-1.json
+    say "counted"
+}
+
 # A router that loses packets on the way from the first device to the second.
 lossy()
 {
@@ -162,6 +180,7 @@ perftest skew ib_write_bw 18510 3 rxe_h3 || rc=1
 rdma -j statistic show >"$out"/stat-skew.json
 perftest write ib_write_bw 18515 8 rxe_h1 || rc=1
 perftest read ib_read_bw 18516 4 rxe_h1 || rc=1
+counted || rc=1
 rping_pair || rc=1
 lossy || rc=1
 killed || rc=1

@@ -4,6 +4,7 @@ import collections
 import json
 import subprocess
 
+import numbered
 from judging import ACKS, Tally, packets
 
 ADDRESS = {"rxe_h1": "10.1.0.1", "rxe_h2": "10.2.0.1"}
@@ -237,4 +238,5 @@ def judge(out, build):
             [] if all(by.values()) else [str(by)])
     j.check("the daemon names queue pairs and owners of each flow", j.paths(build))
     j.check("lost packets are congestion of the hosts on their way", j.congestion(build))
+    numbered.judge(j, out, build, "rxe_h1", ADDRESS["rxe_h1"], out / "r1.pcap")
     return j.passed, j.failed

@@ -155,6 +155,29 @@ START_TEST(flows_that_stay_say_nothing_new)
 }
 END_TEST
 
+/* A link goes twice, and all of its flows with it; each time those that hash to it come back.
+ * Nobody avoids the links that they leave, which keep their own flows. */
+START_TEST(flows_that_come_back_accuse_nobody)
+{
+    int64_t ms = START_MS;
+
+    open_pipeline(2, 2, 1);
+    for (int turn = 0; turn < 8; turn++) {
+        bool down = turn % 2;
+
+        for (int w = 0; w < 4; w++, ms += WINDOW_MS) {
+            for (int64_t at = 10; at < WINDOW_MS; at += 1000)
+                for (uint16_t i = 0; i < 80; i++)
+                    observe((uint16_t)(1000 + i), 0, down ? 1 : i % 2, 8000000, 100, ms + at, 0);
+            close_window(ms);
+        }
+    }
+    ck_assert_ptr_nonnull(line_with("\"path_change\"", ""));
+    ck_assert_ptr_null(line_with("\"underused\"", ""));
+    close_pipeline();
+}
+END_TEST
+
 FT_UNIT_MAIN("underused", chance_raises_no_alarm, who_is_avoided_is_found,
              it_is_over_when_flows_come_again, an_event_names_the_link,
-             flows_that_stay_say_nothing_new)
+             flows_that_stay_say_nothing_new, flows_that_come_back_accuse_nobody)

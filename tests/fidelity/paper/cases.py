@@ -19,18 +19,27 @@ class Case:
     sprayed: share of flows whose every packet goes its own way; brief: share of those that begin
     later, and of those that end earlier; plan(planner) makes the faults, bend(run) the lies; named:
     there is a topology file; ports: how switches tell of their ports, one of these; bridging: a tier
-    does not count the TTL down; tunnel: the leaves put packets into a tunnel."""
+    does not count the TTL down; tunnel: the leaves put packets into a tunnel; spines, leaves: so many
+    of two tiers, 0: any; crowd: times the flows."""
 
     def __init__(self, tiers=0, plan=None, rates=USUAL, dense=0.1, sprayed=0.0, brief=0.15,
-                 parallel=1, bend=None, named=True, ports=(None,), bridging=False, tunnel=False):
+                 parallel=1, bend=None, named=True, ports=(None,), bridging=False, tunnel=False,
+                 spines=0, leaves=0, crowd=1):
         self.tiers, self.plan, self.rates, self.dense = tiers, plan, rates, dense
         self.sprayed, self.brief, self.parallel = sprayed, brief, parallel
         self.bend, self.named, self.ports = bend, named, ports
         self.bridging, self.tunnel = bridging, tunnel
+        self.spines, self.leaves, self.crowd = spines, leaves, crowd
 
 
 def moves(planner):
     planner.moves(planner.rng.randint(4, 15))
+
+
+def one_out(planner):
+    """A leaf's link is down for more than two windows."""
+    start = planner.rng.uniform(37.5, 38.5)
+    planner.fail(planner.any_link(), start, start + planner.rng.uniform(25, 35))
 
 
 def few_moves(planner):
@@ -79,6 +88,7 @@ def blind_one(run):
 CASES = {
     "steady2": Case(tiers=2),
     "steady3": Case(tiers=3),
+    "out": Case(tiers=2, plan=one_out, rates=(2, 5), spines=4, leaves=3, crowd=3),
     "moves2": Case(tiers=2, plan=moves),
     "moves3": Case(tiers=3, plan=moves),
     "bounce": Case(plan=Planner.bounces),
@@ -126,7 +136,7 @@ class Run:
         self.hops = Hops(self.fabric, late, self.one_tier() if self.case.bridging else (),
                          self.case.tunnel)
         self.routing = Routing(self.fabric, self.rng, self.rng.choice(("modulo", "resilient")))
-        self.truth = Truth(self.make_flows(flows), delay_s)
+        self.truth = Truth(self.make_flows(flows * self.case.crowd), delay_s)
         planner = Planner(self.rng, self.routing, seconds)
         if self.case.plan:
             self.case.plan(planner)
@@ -135,6 +145,8 @@ class Run:
     def make_fabric(self):
         pick = self.rng.choice
         tiers = self.case.tiers or pick((2, 3))
+        if self.case.spines:
+            return fabrics.two_tiers(self.case.leaves, self.case.spines)
         if tiers == 2:
             spines = pick((2, 3, 4)) if self.case.parallel == 1 else 2
             return fabrics.two_tiers(pick((3, 4, 6)), max(spines, 3 if self.case.bend else 2),

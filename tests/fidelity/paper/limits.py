@@ -19,6 +19,7 @@ NEVER = {
     "links_phantom": "link records with bytes where none went in the window",
     "false_events": "events that accuse a cable, a switch or its sampling falsely",
     "found_wrong": "links found that are not there",
+    "false_idle": "events that call a link idle or avoided that carries its share",
 }
 
 # Dense flows, of 20 samples a second at each hop and more: seconds from the last move of a group

@@ -8,7 +8,8 @@ COUNTS = ("records", "resolved", "right", "stale", "wrong", "never", "late", "ea
           "multipath", "unsprayed", "bad_shares", "wrong_share", "single",
           "single_late", "outside", "since_wrong", "since_late", "partial",
           "partial_wrong", "unresolved", "foreign", "links_phantom", "links", "observations", "runs", "false_events",
-          "lies", "lies_named", "true_links", "found_links", "found_wrong")
+          "lies", "lies_named", "true_links", "found_links", "found_wrong",
+          "false_idle", "outages", "outages_told")
 
 
 # Of a tally: what is added up by key, and what is strung together.
@@ -184,6 +185,10 @@ def findings(name, tally):
                      + ", ".join(number(after, ".0f") for after in tally.known_after_s) + " s")
     if counts["lies"]:
         texts.append(f"lies of the file: {counts['lies_named']} of {counts['lies']} named")
+    if counts["outages"]:
+        texts.append(f"windows with a link out: {counts['outages_told']} of {counts['outages']} named")
+    if counts["false_idle"]:
+        texts.append(f"busy links called idle: {counts['false_idle']}")
     if counts["false_events"]:
         texts.append(f"false accusations: {counts['false_events']}")
     if tally.events:

@@ -8,6 +8,7 @@ from . import replay, standing
 from .cases import Run
 from .explain import Explainer
 from .found import Events, Links, Names
+from .idle import Idle
 from .judge import Judge
 from .report import Tally
 from .volumes import Windows
@@ -38,9 +39,10 @@ def measured(run, folder, task):
     replay.run(task["daemon"], topology if run.case.named else None, observations, out,
                task["settings"])
     replayed = cpu_times()
-    judge, windows, links, events = judged(run, writer.loads, replay.records(out))
+    judge, windows, links, events, idle = judged(run, writer.loads, replay.records(out))
     slow = fill(tally, run, judge, windows)
     fill_found(tally, run, links, events)
+    tally.counts.update(idle.counts())
     tally.seconds.update({"generate": generated[0] - begin[0], "daemon": replayed[1] - begin[1],
                           "judge": cpu_times()[0] - replayed[0]})
     return tally, explained(run, observations, judge, slow, windows.phantoms, task["explain"])
@@ -57,6 +59,7 @@ def judged(run, sampled, records):
     names = Names(run.fabric)
     judge = Judge(run.truth, None if run.case.named else names)
     windows, events = Windows(run.truth, run.seconds, sampled, names), Events(run)
+    idle = Idle(run)
     links = Links(run.fabric, run.truth, run.seconds, names, run.blind)
     for record in records:
         judge.take(record)
@@ -65,7 +68,8 @@ def judged(run, sampled, records):
             links.take(record)
         elif record["schema"] == "fabrictrace.event.v1":
             events.take(record)
-    return judge, windows, links, events
+            idle.take(record)
+    return judge, windows, links, events, idle
 
 
 def fill(tally, run, judge, windows):
