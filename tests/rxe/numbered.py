@@ -23,7 +23,7 @@ PORT_IN, PORT_OUT = 1, 2
 SAMPLES = 100  # of a queue pair, about
 TIMES = 25
 WINDOW_S = 600
-DEVIATIONS = 4
+DEVIATIONS = 5
 
 
 def frames(path):
