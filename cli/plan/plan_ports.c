@@ -23,6 +23,7 @@
  * a flow are put at once. */
 #define ASKED_TRIES(paths) (12 * (paths) + 8)
 #define ASKED_AHEAD(paths) (2 * (paths))
+#define NIC_TROUBLES       3 /* reasons of ft_plan_nic_trouble() */
 
 /* Each once. */
 void ft_plan_text(struct ft_plan_texts *t, const char *format, ...)
@@ -67,8 +68,7 @@ const char *ft_plan_nic_trouble(const struct ft_plan_job *p, uint32_t flow)
         return "too few flows were seen";
     if (s->model.kind != FT_HASH_LINEAR)
         return "the choice does not follow from addresses and ports, as where NICs bind queue "
-               "pairs "
-               "to ports";
+               "pairs to ports";
     if (!s->record->has_accuracy || s->record->accuracy < FT_PLAN_ACCURACY_LEAST)
         return "the hash is predicted rightly for too few flows";
     return NULL;
@@ -171,25 +171,31 @@ static bool is_known(const struct ft_plan_job *p, uint32_t flow)
     return ft_plan_is_of_job(p, r) && r->qp && r->qp->has_local && !ft_plan_nic_trouble(p, flow);
 }
 
-/* Why flows of NICs with several ports stay. */
+/* Why flows of NICs with several ports stay: a sentence for each of the few reasons. */
 static void report_dual(struct ft_plan_job *p)
 {
     const struct ft_captured *c = &p->captured;
+    const char *reasons[NIC_TROUBLES];
+    uint32_t counts[NIC_TROUBLES] = {0}, known = 0;
 
     for (uint32_t i = 0; i < c->inputs.flows.count; i++) {
         const char *why =
             ft_plan_is_of_job(p, c->flows[i].record) ? ft_plan_nic_trouble(p, i) : NULL;
-        uint32_t count = 0;
+        uint32_t k = 0;
 
-        for (uint32_t k = 0; why && k < c->inputs.flows.count; k++)
-            if (ft_plan_is_of_job(p, c->flows[k].record) && ft_plan_nic_trouble(p, k) == why)
-                count++;
-        if (why)
-            ft_plan_text(&p->unknown,
-                         "%u flows of the job leave by NICs with several ports: by which of them a "
-                         "source port leaves is not known (%s), and they stay",
-                         count, why);
+        while (k < known && reasons[k] != why)
+            k++;
+        if (!why || k == NIC_TROUBLES)
+            continue;
+        if (k == known)
+            reasons[known++] = why;
+        counts[k]++;
     }
+    for (uint32_t k = 0; k < known; k++)
+        ft_plan_text(&p->unknown,
+                     "%u flows of the job leave by NICs with several ports: by which of them a "
+                     "source port leaves is not known (%s), and they stay",
+                     counts[k], reasons[k]);
 }
 
 int ft_plan_ask_ports(struct ft_plan_job *p)

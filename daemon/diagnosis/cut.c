@@ -73,7 +73,7 @@ static void add_data(struct cut *c, const struct ft_recent_rank *from,
         add_path(c, from, to, &path, since_ms);
 }
 
-static void turn(const struct ft_tuple *t, struct ft_tuple *out)
+static void reverse(const struct ft_tuple *t, struct ft_tuple *out)
 {
     *out = *t;
     memcpy(&out->src, &t->dst, sizeof(out->src));
@@ -91,7 +91,7 @@ static bool add_answers(struct cut *c, const struct ft_recent_rank *sender,
     if (!c->w->join ||
         !ft_pair_links_path(c->w->pairs, sender->comm_id, sender->rank, receiver->rank, &path))
         return false;
-    turn(&path.tuple, &back.tuple);
+    reverse(&path.tuple, &back.tuple);
     flow = ft_join_find(c->w->join, &back.tuple);
     if (!flow || flow->role != FT_ROLE_ACK || flow->state != FT_PATH_RESOLVED ||
         flow->path.hop_count == 0 || flow->path.hop_count > LINKS_MAX)
