@@ -39,9 +39,10 @@ struct column {
 struct leaf {
     uint32_t group;
     uint32_t links;
-    uint32_t columns; /* in use or free, from the start */
-    uint32_t fresh;   /* windows since the question was put */
-    uint8_t lost;     /* enum ft_inference_window: how this window ends; used: it is not lost */
+    uint32_t columns;  /* in use or free, from the start */
+    uint32_t fresh;    /* windows since the question was put */
+    uint32_t answered; /* newest window that its answers were made from */
+    uint8_t lost;      /* enum ft_inference_window: how this window ends; used: it is not lost */
     struct ft_tomography found;
     struct row rows[FT_INFERENCE_WINDOWS];
     struct column column[FT_INFERENCE_FLOWS];
@@ -350,29 +351,55 @@ static void take_counters(struct ft_inference *inf, struct leaf *leaf, uint32_t 
     inf->stats.windows[FT_INFERENCE_USED]++;
 }
 
-/* Holds the answers against a window that they were not made from. */
+static size_t gather(struct ft_inference *inf, const struct leaf *leaf, uint32_t first)
+{
+    size_t n = 0;
+
+    for (uint32_t w = first; w <= inf->window; w++) {
+        size_t at = w % FT_INFERENCE_WINDOWS;
+
+        if (leaf->rows[at].window != w || leaf->rows[at].state != ROW_USED)
+            continue;
+        for (uint32_t i = 0; i < leaf->columns; i++)
+            inf->sent[n * leaf->columns + i] = (double)leaf->sent[at][i];
+        for (uint32_t l = 0; l < leaf->links; l++)
+            inf->counted[n * leaf->links + l] = (double)leaf->counted[at * leaf->links + l];
+        n++;
+    }
+    return n;
+}
+
+static uint32_t oldest_window(const struct ft_inference *inf)
+{
+    return inf->window >= FT_INFERENCE_WINDOWS ? inf->window - FT_INFERENCE_WINDOWS + 1 : 0;
+}
+
+/* Holds the answers against the windows that they were not made from, of which this is the newest.
+ */
 static void verify(struct ft_inference *inf, struct leaf *leaf, uint32_t window)
 {
     struct ft_tomography_flow said[FT_INFERENCE_FLOWS];
-    const struct ft_tomography_windows in = {1, leaf->columns, leaf->links, inf->sent,
-                                             inf->counted};
+    struct ft_tomography_windows in = {0, leaf->columns, leaf->links, inf->sent, inf->counted};
     size_t at = window % FT_INFERENCE_WINDOWS;
+    uint32_t oldest = oldest_window(inf);
 
     if (leaf->found.answered == 0 || leaf->rows[at].window != window ||
         leaf->rows[at].state != ROW_USED)
         return;
-    for (uint32_t l = 0; l < leaf->links; l++)
-        inf->counted[l] = (double)leaf->counted[at * leaf->links + l];
+    in.count = gather(inf, leaf, leaf->answered + 1 > oldest ? leaf->answered + 1 : oldest);
     for (uint32_t i = 0; i < leaf->columns; i++) {
         const struct column *c = &leaf->column[i];
 
-        inf->sent[i] = (double)leaf->sent[at][i];
         said[i] = (struct ft_tomography_flow){
             i < leaf->asked ? (enum ft_tomography_state)c->state : FT_TOMOGRAPHY_FEW, c->link};
     }
-    if (ft_tomography_holds(&in, said, leaf->parts))
+    if (ft_tomography_holds(&in, said, leaf->parts, leaf->found.noise))
         return;
     leaf->found.answered = 0;
+    /* Routes changed: from older windows the answers of before would be found once more. */
+    for (uint32_t w = 0; w < FT_INFERENCE_WINDOWS; w++)
+        if (leaf->rows[w].state == ROW_USED && leaf->rows[w].window < window)
+            leaf->rows[w].state = ROW_NONE;
     for (uint32_t i = 0; i < leaf->columns; i++)
         if (leaf->column[i].state == FT_TOMOGRAPHY_ANSWERED)
             leaf->column[i].state = FT_TOMOGRAPHY_UNEXPLAINED;
@@ -392,38 +419,18 @@ static void free_columns(struct leaf *leaf, uint32_t window)
     }
 }
 
-static size_t gather(struct ft_inference *inf, struct leaf *leaf)
-{
-    uint32_t first =
-        inf->window >= FT_INFERENCE_WINDOWS ? inf->window - FT_INFERENCE_WINDOWS + 1 : 0;
-    size_t n = 0;
-
-    for (uint32_t w = first; w <= inf->window; w++) {
-        const struct row *row = row_of(leaf, w);
-        size_t at = w % FT_INFERENCE_WINDOWS;
-
-        if (row->window != w || row->state != ROW_USED)
-            continue;
-        for (uint32_t i = 0; i < leaf->columns; i++)
-            inf->sent[n * leaf->columns + i] = (double)leaf->sent[at][i];
-        for (uint32_t l = 0; l < leaf->links; l++)
-            inf->counted[n * leaf->links + l] = (double)leaf->counted[at * leaf->links + l];
-        n++;
-    }
-    return n;
-}
-
 static void ask(struct ft_inference *inf, struct leaf *leaf)
 {
     struct ft_tomography_flow said[FT_INFERENCE_FLOWS];
-    const struct ft_tomography_windows in = {gather(inf, leaf), leaf->columns, leaf->links,
-                                             inf->sent, inf->counted};
+    const struct ft_tomography_windows in = {gather(inf, leaf, oldest_window(inf)), leaf->columns,
+                                             leaf->links, inf->sent, inf->counted};
     const struct ft_group *g = ft_topology_group(inf->t, leaf->group);
 
     leaf->fresh = 0;
     if (leaf->columns == 0 || ft_tomography_infer(&in, said, leaf->parts, &leaf->found))
         return; /* next time */
     leaf->asked = leaf->columns;
+    leaf->answered = inf->window >= WINDOWS_LATE ? inf->window - WINDOWS_LATE : 0;
     for (uint32_t i = 0; i < leaf->columns; i++) {
         struct column *c = &leaf->column[i];
 

@@ -9,7 +9,8 @@
  * their hosts report them, and what each uplink counted, without flows whose uplink is known. Each
  * few windows the question is put anew. An answer is a hint of the weakest kind (lib/fabric/
  * hinted.h); one that samples contradict makes all that is known of its leaf be forgotten. Answers
- * that a later window contradicts are withdrawn until the question is put again.
+ * that later windows contradict are withdrawn, and windows before these are forgotten: the question
+ * is put again once there are enough.
  *
  * A window counts when all uplinks have counters for it, which come some windows late. Capped:
  * leaves, flows of a leaf, windows. Good for one topology. Pure. Thread: one.

@@ -10,8 +10,9 @@
  * about 0 on all others is that link. This is inference, with conditions: flows whose rates vary
  * alike, or not at all, cannot be distinguished and get no answer; nor do those whose parts are not
  * known well enough; and the newest quarter of the windows must be so well explained by the answers
- * that a flow on another link than its own would show. That holds for flows that stay on one link:
- * one that is sprayed, or moved within the windows, has no part near 1.
+ * that a flow on another link than its own would show, and no worse than the older ones, but for
+ * chance: two flows that exchange their links leave little over. That holds for flows that stay on
+ * one link: one that is sprayed, or moved within the windows, has no part near 1.
  *
  * Pure. Thread: any.
  */
@@ -47,6 +48,9 @@ struct ft_tomography_flow {
 struct ft_tomography {
     size_t windows;    /* with traffic */
     double condition;  /* largest singular value by the smallest; infinity: it is 0 */
+    double noise;      /* root mean square of what the answers leave over in the windows that they
+                          were learnt from, of the link where that is most, as a part of what all
+                          flows sent */
     double unfitted;   /* root mean square of what the answers leave over in the newest windows, of
                           the link where that is most, as a part of what all flows sent */
     uint32_t answered; /* flows */
@@ -59,10 +63,11 @@ struct ft_tomography {
 int ft_tomography_infer(const struct ft_tomography_windows *windows,
                         struct ft_tomography_flow *flows, double *parts, struct ft_tomography *out);
 
-/* Whether the answers hold in a later window: what they leave over of each link is too little for
- * the smallest flow that is answered to be elsewhere. Flows in state FEW may be anywhere. */
+/* Whether the answers hold in later windows: what they leave over of each link is too little for
+ * the smallest flow that is answered to be elsewhere, and in all of them no more than noise, that
+ * of ft_tomography_infer(), explains. Flows in state FEW may be anywhere. */
 bool ft_tomography_holds(const struct ft_tomography_windows *window,
-                         const struct ft_tomography_flow *flows, const double *parts);
+                         const struct ft_tomography_flow *flows, const double *parts, double noise);
 
 const char *ft_tomography_state_name(enum ft_tomography_state state);
 

@@ -5,7 +5,8 @@ fidelity_checks = tests/fidelity/check_generator.py tests/fidelity/check_judge.p
 	tests/fidelity/check_paths.py
 dist_check_SCRIPTS += $(fidelity_checks)
 TESTS += $(fidelity_checks)
-EXTRA_DIST += tests/fidelity/README.md tests/fidelity/run.py tests/fidelity/paper/__init__.py \
+EXTRA_DIST += tests/fidelity/README.md tests/fidelity/inferred.py \
+	tests/fidelity/run.py tests/fidelity/paper/__init__.py \
 	tests/fidelity/paper/cases.py tests/fidelity/paper/checks.py \
 	tests/fidelity/paper/explain.py tests/fidelity/paper/fabric.py \
 	tests/fidelity/paper/faults.py tests/fidelity/paper/found.py \
