@@ -16,6 +16,7 @@
 #include "cli/plan/previous.h"
 #include "lib/sim/loads.h"
 #include "lib/sim/plan.h"
+#include "lib/whatif/record.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
 
@@ -55,19 +56,6 @@ static bool has_moved(const struct sheet *s, uint32_t flow)
            memcmp(a->hops, b->hops, a->hop_count * sizeof(a->hops[0])) != 0;
 }
 
-static void fill_hops(const struct ft_topology *t, const struct ft_path *path,
-                      Fabrictrace__Hop *hops, Fabrictrace__Hop **list)
-{
-    for (uint32_t i = 0; i < path->hop_count; i++) {
-        fabrictrace__hop__init(&hops[i]);
-        hops[i].switch_ =
-            (char *)ft_topology_switch(t, ft_topology_port(t, path->hops[i].in)->switch_id)->name;
-        hops[i].in = (char *)ft_topology_port(t, path->hops[i].in)->name;
-        hops[i].out = (char *)ft_topology_port(t, path->hops[i].out)->name;
-        list[i] = &hops[i];
-    }
-}
-
 static int print_record(const struct sheet *s, uint32_t flow, struct ft_writer *w)
 {
     const struct ft_path *path = &s->plan->paths[flow];
@@ -82,9 +70,8 @@ static int print_record(const struct sheet *s, uint32_t flow, struct ft_writer *
     m.rate_bps = d->rate_bps;
     m.src_host = (char *)host_of(s, d->src_nic);
     m.dst_host = (char *)host_of(s, d->dst_nic);
-    fill_hops(s->inputs->topology, path, hops, list);
     m.hops = list;
-    m.n_hops = path->hop_count;
+    m.n_hops = ft_whatif_hops(s->inputs->topology, path, hops, list);
     m.has_flows = most > 0;
     m.flows = most;
     m.has_moved = s->previous != NULL;

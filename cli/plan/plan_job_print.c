@@ -10,6 +10,7 @@
 #include "cli/output/units.h"
 #include "cli/plan/plan_job.h"
 #include "cli/whatif/whatif_error.h"
+#include "lib/whatif/record.h"
 
 #define LINE_MAX_BYTES (64u << 20)
 /* Flow labels whose 14 lowest bits and 6 highest ones give the port (RDMA core): port 0xc000 needs
@@ -69,21 +70,6 @@ struct move_record {
     Fabrictrace__Hop *list[2][FT_PATH_HOPS_MAX];
 };
 
-static size_t fill_hops(const struct ft_topology *t, const struct ft_path *path,
-                        Fabrictrace__Hop *hops, Fabrictrace__Hop **list)
-{
-    for (uint32_t i = 0; i < path->hop_count; i++) {
-        const struct ft_port *out = ft_topology_port(t, path->hops[i].out);
-
-        fabrictrace__hop__init(&hops[i]);
-        hops[i].switch_ = (char *)ft_topology_switch(t, out->switch_id)->name;
-        hops[i].in = (char *)ft_topology_port(t, path->hops[i].in)->name;
-        hops[i].out = (char *)out->name;
-        list[i] = &hops[i];
-    }
-    return path->hop_count;
-}
-
 static uint32_t label_of(uint16_t sport)
 {
     return sport & LABEL_BITS ? sport & LABEL_BITS : LABEL_ZERO;
@@ -104,9 +90,9 @@ static void fill_move(struct move_record *r, const struct ft_plan_job *p, uint32
     r->m.has_sport = r->m.has_flow_label = true;
     r->m.sport = p->sport[flow] ? p->sport[flow] : p->captured.flows[flow].tuple.sport;
     r->m.flow_label = label_of((uint16_t)r->m.sport);
-    r->m.n_hops_before = fill_hops(t, &p->captured.paths[flow], r->hops[0], r->list[0]);
+    r->m.n_hops_before = ft_whatif_hops(t, &p->captured.paths[flow], r->hops[0], r->list[0]);
     r->m.hops_before = r->list[0];
-    r->m.n_hops = fill_hops(t, &p->paths[flow], r->hops[1], r->list[1]);
+    r->m.n_hops = ft_whatif_hops(t, &p->paths[flow], r->hops[1], r->list[1]);
     r->m.hops = r->list[1];
 }
 

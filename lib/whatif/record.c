@@ -224,8 +224,8 @@ struct moved_record {
     Fabrictrace__Hop *list[2][FT_PATH_HOPS_MAX];
 };
 
-static size_t fill_hops(const struct ft_topology *t, const struct ft_path *path,
-                        Fabrictrace__Hop *hops, Fabrictrace__Hop **list)
+size_t ft_whatif_hops(const struct ft_topology *t, const struct ft_path *path,
+                      Fabrictrace__Hop *hops, Fabrictrace__Hop **list)
 {
     for (uint32_t i = 0; i < path->hop_count; i++) {
         const struct ft_port *out = ft_topology_port(t, path->hops[i].out);
@@ -260,9 +260,9 @@ static void fill_moved(Fabrictrace__WhatIf *m, const struct ft_outcome *o,
         r->m.flow = c->flows[from->flow].record->flow;
         r->m.src_host = host_of(t, d->src_nic);
         r->m.dst_host = host_of(t, d->dst_nic);
-        r->m.n_hops_before = fill_hops(t, &c->paths[from->flow], r->hops[0], r->list[0]);
+        r->m.n_hops_before = ft_whatif_hops(t, &c->paths[from->flow], r->hops[0], r->list[0]);
         r->m.hops_before = r->list[0];
-        r->m.n_hops = fill_hops(t, &from->path, r->hops[1], r->list[1]);
+        r->m.n_hops = ft_whatif_hops(t, &from->path, r->hops[1], r->list[1]);
         r->m.hops = r->list[1];
         list[i] = &r->m;
     }

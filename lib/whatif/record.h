@@ -7,6 +7,7 @@
  */
 #include "lib/whatif/draw.h"
 #include "lib/whatif/error.h"
+#include "proto/fabrictrace.pb-c.h"
 
 /* Where they go. A message is good during the call alone. */
 struct ft_whatif_out {
@@ -22,6 +23,11 @@ void ft_whatif_emit_policy(const struct ft_whatif_out *out, const struct ft_outc
 int ft_whatif_emit_captured(const struct ft_whatif_out *out, const struct ft_outcome *o,
                             const struct ft_captured *c, const struct ft_topology *t,
                             const struct ft_times *times, const struct ft_model_error *error);
+
+/* A path as hops of a message, whose names are those of the topology. hops[] and list[] have room
+ * for FT_PATH_HOPS_MAX. Returns how many there are. */
+size_t ft_whatif_hops(const struct ft_topology *t, const struct ft_path *path,
+                      Fabrictrace__Hop *hops, Fabrictrace__Hop **list);
 
 /* What was measured of a layer and of the fullest link, as far as records say so. */
 struct ft_whatif_measured {

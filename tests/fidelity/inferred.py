@@ -59,6 +59,8 @@ class World:
     def __init__(self, seed, windows):
         self.rng = random.Random(seed)
         self.windows = windows
+        self.rates = {}  # leaf: (of its flows, of what nobody reports), bytes a second
+        self.true, self.told = collections.Counter(), collections.Counter()  # at the last reading
         self.spines = self.rng.choice((2, 4, 8))
         self.target = len(REGIMES) + 1
         self.flows = {leaf: self.rng.choice((4, 8, 12)) for leaf in range(1, self.target)}
@@ -110,7 +112,7 @@ class World:
                     common = 0.5 + rng.random()
                     rates = [RATE * common * (1 if regime.alike else 1 + rng.gauss(0, regime.own))
                              for _ in range(count)]
-                    self.rates = {**getattr(self, "rates", {}), leaf: (rates, regime.hidden * sum(rates) * rng.random())}
+                    self.rates[leaf] = rates, regime.hidden * sum(rates) * rng.random()
                 rates, hidden = self.rates[leaf]
                 for number in range(count):
                     key = leaf, number
@@ -130,13 +132,13 @@ class World:
     def counters(self, leaf, now_ms, counted, error):
         for spine in range(1, self.spines + 1):
             # An error of what was counted since the last time; totals never fall.
-            key, last = (leaf, spine), getattr(self, "told", {})
-            growth = counted[key] - last.get((key, "true"), 0)
-            told = last.get(key, 0) + max(0, round(growth * (1 + self.rng.gauss(0, error))))
-            self.told = {**last, key: told, (key, "true"): counted[key]}
+            key = leaf, spine
+            growth = counted[key] - self.true[key]
+            self.told[key] += max(0, round(growth * (1 + self.rng.gauss(0, error))))
+            self.true[key] = counted[key]
             yield {"schema": "fabrictrace.counters.v1", "time_ms": now_ms, "agent": f"192.0.2.{leaf}",
                    "ifindex": 50 + spine, "source": "snmp", "speed_bps": 400000000000, "in_bytes": 0,
-                   "out_bytes": told}
+                   "out_bytes": self.told[key]}
 
 
 def replay(daemon, folder, world):

@@ -17,7 +17,7 @@ import zlib
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import hashed  # noqa: E402
-from hashed import JOB, SECONDS, SPEED, START_MS, address, report, tuple_of  # noqa: E402
+from hashed import JOB, SECONDS, SPEED, address, report  # noqa: E402
 
 GROUPS, HOSTS, SPINES, PLANES = 2, 4, 2, "ab"
 SHORT_FLOWS = 480
@@ -86,15 +86,6 @@ def ports(flow, bond):
     return [f"Ethernet{out}" for _, _, out in path(flow, bond)]
 
 
-def observations(flow, second, bps, bond):
-    for agent, came, went in path(flow, bond):
-        at_ms = START_MS + 1000 * second
-        yield {"schema": "fabrictrace.observation.v1", "time_ms": at_ms, "interval_ms": 1000,
-               "first_ms": at_ms + 10, "last_ms": at_ms + 990, "agent": agent,
-               "flow": tuple_of(flow), "in_ifindex": came, "out_ifindex": went, "samples": 20,
-               "packets": 20000, "bytes": int(bps / 8), "data_samples": 20}
-
-
 def loads(flows, bond):
     return collections.Counter((hop[0], hop[2]) for flow in flows for hop in path(flow, bond)[:2])
 
@@ -108,11 +99,11 @@ def records(job, bond):
     for second in range(SECONDS):
         for flow, since in short:
             if since <= second < since + 5:
-                yield from observations(flow, second, SPEED / 5000, bond)
+                yield from hashed.sampled(flow, path(flow, bond), second, SPEED / 5000)
         for number, flow in enumerate(job if second >= SECONDS - 12 else ()):
             bps = SPEED / max(fullest[hop[0], hop[2]] for hop in path(flow, bond)[:2])
             yield report(flow, second, bps, number, JOB)
-            yield from observations(flow, second, bps, bond)
+            yield from hashed.sampled(flow, path(flow, bond), second, bps)
 
 
 def job_on(plane, bond):

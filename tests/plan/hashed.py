@@ -88,7 +88,12 @@ def tuple_of(flow):
 
 
 def observations(flow, second, bps, function=crc):
-    for agent, came, went in path(flow, function):
+    return sampled(flow, path(flow, function), second, bps)
+
+
+def sampled(flow, hops, second, bps):
+    """Of a flow at each of these hops: (address of the switch, port in, port out)."""
+    for agent, came, went in hops:
         at_ms = START_MS + 1000 * second
         yield {"schema": "fabrictrace.observation.v1", "time_ms": at_ms, "interval_ms": 1000,
                "first_ms": at_ms + 10, "last_ms": at_ms + 990, "agent": agent,
