@@ -52,7 +52,6 @@ struct mark {
 struct build {
     struct ft_survey survey;
     struct ft_task *task;
-    int64_t now_ms;
     struct ft_table *learnt, *marks;
     struct ft_findings findings;
     struct ft_topology *topology;
@@ -72,9 +71,9 @@ struct ft_discovery {
     struct ft_findings findings;
     size_t ports_max;
     bool dirty, some;
-    bool disputed;       /* SNMP said that a port is up soon after sFlow said that it is down */
-    int64_t unproven_ms; /* until when new hosts need proof */
-    bool hosts_wait;     /* the last build left some out */
+    bool disputed;         /* SNMP said that a port is up soon after sFlow said that it is down */
+    int64_t unproven_ms;   /* until when new hosts need proof */
+    int64_t hosts_wait_ms; /* of the last build */
     int64_t built_ms;
     uint64_t builds;
     struct build *build; /* NULL: none is in progress */
@@ -210,7 +209,7 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
     if (!d->dirty && d->some)
         d->dirty = some_went_stale(d) || (d->disputed && now_ms - d->built_ms >= DISPUTED_MS);
     d->dirty |= ft_down_ports_age(d->down_ports, now_ms);
-    d->dirty |= d->hosts_wait && now_ms >= d->unproven_ms;
+    d->dirty |= d->hosts_wait_ms && (now_ms >= d->unproven_ms || now_ms >= d->hosts_wait_ms);
     return d->dirty;
 }
 
@@ -363,7 +362,7 @@ static void find_down(struct build *b, const struct known_link *link, const char
 static void judge_links(struct ft_discovery *d)
 {
     struct ft_survey *s = &d->build->survey;
-    int64_t now_ms = d->build->now_ms;
+    int64_t now_ms = d->build->survey.now_ms;
 
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct ft_end *end = &s->ends[i];
@@ -388,7 +387,7 @@ static void judge_links(struct ft_discovery *d)
 /* Links that were there and are not heard of any more. */
 static void judge_memories(struct ft_discovery *d)
 {
-    int64_t now_ms = d->build->now_ms;
+    int64_t now_ms = d->build->survey.now_ms;
     struct known_link *link, *back;
     uint32_t index = 0;
 
@@ -478,7 +477,6 @@ int ft_discovery_begin(struct ft_discovery *d, const struct ft_topology *base, i
     d->built_ms = now_ms;
     if (!b)
         return -ENOMEM;
-    b->now_ms = now_ms;
     b->learnt = new_learnt(d);
     b->marks = new_marks(d);
     b->task = ft_task_new(run_build, d);
@@ -497,6 +495,7 @@ int ft_discovery_begin(struct ft_discovery *d, const struct ft_topology *base, i
                                    .crossings = d->crossings,
                                    .present = d->present,
                                    .unknown_exporters = now_ms < d->unproven_ms,
+                                   .now_ms = now_ms,
                                    .task = b->task};
     d->build = b;
     return 0;
@@ -527,7 +526,7 @@ bool ft_discovery_step(struct ft_discovery *d, uint64_t work, struct ft_topology
     swap_tables(&d->marks, &b->marks);
     swap_tables(&d->learnt, &b->learnt);
     d->disputed = b->survey.disputed;
-    d->hosts_wait = b->survey.hosts_wait;
+    d->hosts_wait_ms = b->survey.hosts_wait_ms;
     d->looks = b->survey.looks;
     ft_reports_saw_stale(d->reports);
     *built = b->topology;

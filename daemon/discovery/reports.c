@@ -265,6 +265,10 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     }
     news |= lost != report->lldp_lost || ft_report_stale(r, report);
     report->lldp_lost = lost;
+    if (now->has_lldp && now->n_neighbors == 0)
+        report->lldp_since_ms = 0;
+    else if (now->n_neighbors && (!report->lldp_since_ms || report->lldp_since_ms > now_ms))
+        report->lldp_since_ms = now_ms;
     report->time_ms = (int64_t)now->time_ms;
     report->heard_ms = r->heard_ms = now_ms;
     *changed = news;

@@ -120,7 +120,10 @@ struct ft_survey {
     uint32_t sampled_switches; /* that no other source reports */
     struct ft_task *task;      /* pauses when the work of a step is done; NULL: nobody waits */
     bool unknown_exporters;    /* some were heard of lately that belong to no switch */
-    bool hosts_wait;           /* some were left out, until it shows that they are there */
+    /* Hosts were left out, until it shows that they are there, or this time has come (INT64_MAX:
+     * time alone does not show it); 0: none. */
+    int64_t hosts_wait_ms;
+    int64_t now_ms;
     bool disputed; /* of a port that sFlow reported as down and SNMP soon after as up: later reports
                       decide */
 };

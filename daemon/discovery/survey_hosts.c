@@ -11,6 +11,9 @@
 
 /* More addresses behind one port are no host, but a router or a switch that nobody polls. */
 #define ADDRESSES_MAX 16
+/* Two of the intervals at which LLDP speaks if nobody configures another (IEEE 802.1AB,
+ * msgTxInterval of 30 s). */
+#define LLDP_COMPLETE_MS 60000
 #define ADVISE_POLL                                                                                \
     "add the switch behind it to the poller's switches, or put it into the topology file"
 
@@ -61,24 +64,43 @@ static bool may_have_host(const struct ft_survey *s, const struct ft_end *end, c
     return !has_static_nic(s, end) && (!forwards(end) || same_host(end->device->name, host));
 }
 
-/* Whether a switch knows of others by the file or by LLDP: then its other ports are for hosts. */
-static bool knows_switches(const struct ft_survey *s, const struct ft_node *n)
+/* Whether the file links the switch to others: then its other ports are for hosts. */
+static bool has_static_links(const struct ft_survey *s, const struct ft_node *n)
 {
     for (uint32_t i = n->first_end; i < n->first_end + n->end_count; i++)
-        if (s->ends[i].hears_switch ||
-            (s->ends[i].link != FT_NONE && s->ends[i].link_source != FT_SOURCE_SAMPLES))
+        if (s->ends[i].link != FT_NONE && s->ends[i].link_source == FT_SOURCE_STATIC)
             return true;
     return false;
 }
 
-/* The host may be at a switch that nobody knows yet, or whose links are not known yet. A device
- * that speaks LLDP is what it says. */
-static bool is_certain(const struct ft_survey *s, const struct ft_end *end,
-                       const struct ft_attachment *p)
+/* Whether LLDP names other switches behind ports of the switch, and has had the time to name all.
+ */
+static bool has_heard_all(struct ft_survey *s, const struct ft_node *n)
 {
-    return !s->unknown_exporters || end->device || end->had_host ||
-           ft_survey_shows_hosts(s, &p->agent, p->ifindex) ||
-           knows_switches(s, &s->nodes[end->node]);
+    int64_t complete_ms =
+        n->report && n->report->lldp_since_ms ? n->report->lldp_since_ms + LLDP_COMPLETE_MS : 0;
+    bool hears = false;
+
+    for (uint32_t i = n->first_end; i < n->first_end + n->end_count && !hears; i++)
+        hears = s->ends[i].hears_switch;
+    if (!hears || !complete_ms)
+        return false;
+    if (s->now_ms >= complete_ms)
+        return true;
+    if (!s->hosts_wait_ms || complete_ms < s->hosts_wait_ms)
+        s->hosts_wait_ms = complete_ms;
+    return false;
+}
+
+/* The host may be at a switch that nobody knows yet, or whose links are not known yet. A device
+ * that says by LLDP whether it forwards is what it says. */
+static bool is_certain(struct ft_survey *s, const struct ft_end *end, const struct ft_attachment *p)
+{
+    const struct ft_node *n = &s->nodes[end->node];
+
+    return !s->unknown_exporters || (end->device && end->device->has_forwards) || end->had_host ||
+           ft_survey_shows_hosts(s, &p->agent, p->ifindex) || has_static_links(s, n) ||
+           has_heard_all(s, n);
 }
 
 static void note_elsewhere(struct ft_survey *s, const struct ft_attached *at, uint32_t nic,
@@ -121,7 +143,7 @@ static bool attachment(struct ft_survey *s, const struct ft_attached *at, struct
         if (in_file || !may_have_host(s, &s->ends[end], at->host))
             continue;
         if (!is_certain(s, &s->ends[end], p)) {
-            s->hosts_wait = true;
+            s->hosts_wait_ms = s->hosts_wait_ms ? s->hosts_wait_ms : INT64_MAX;
             continue;
         }
         if (out->end_count && out->ends[0] == end)

@@ -240,6 +240,42 @@ START_TEST(hosts_wait_until_it_shows_where_they_are)
 }
 END_TEST
 
+/* A leaf has heard one spine, and not yet the other, which nobody lists: what comes in from there
+ * is not from hosts. Once LLDP had the time to name all, the other ports are for hosts. */
+START_TEST(hosts_wait_until_lldp_had_time)
+{
+    struct ft_ip local = leafspine_host_ip(0, 0), far = leafspine_host_ip(1, 0);
+
+    begin_blind();
+    for (uint32_t l = 0; l < LEAVES; l++) {
+        Fabrictrace__Neighbor *row = &downlink(l, 0)->row;
+
+        uplink(l, BLIND)->hears = false;
+        row->has_forwards = row->forwards = true;
+    }
+    send(0);
+    send(LEAVES);
+    for (int i = 0; i < 2; i++, now_ms += 10000) {
+        ft_discovery_unknown_exporter(discovery, now_ms);
+        enter(0, 1, local, now_ms, 4);
+        enter(0, 100 + BLIND, far, now_ms, 4);
+        build();
+        ck_assert_str_eq(attached(local), "");
+        ck_assert_str_eq(attached(far), "");
+    }
+    uplink(0, BLIND)->hears = true;
+    now_ms += 45000;
+    send(0);
+    send(LEAVES);
+    ft_discovery_unknown_exporter(discovery, now_ms);
+    ck_assert(ft_discovery_due(discovery, now_ms, 1000));
+    build();
+    ck_assert_str_eq(attached(local), "leaf0/host0");
+    ck_assert_str_eq(attached(far), "");
+    end();
+}
+END_TEST
+
 START_TEST(a_spine_whose_lldp_dies_keeps_its_links)
 {
     begin_blind();
@@ -441,7 +477,8 @@ FT_UNIT_MAIN("discovery_blind", a_spine_that_never_answers_is_named_by_its_neigh
              a_spine_that_answers_at_last_is_the_same,
              a_spine_that_nobody_lists_is_named_by_its_neighbours,
              a_spine_without_lldp_mib_is_known_from_its_neighbours,
-             hosts_wait_until_it_shows_where_they_are, a_spine_whose_lldp_dies_keeps_its_links,
+             hosts_wait_until_it_shows_where_they_are, hosts_wait_until_lldp_had_time,
+             a_spine_whose_lldp_dies_keeps_its_links,
              a_spine_whose_lldp_dies_before_it_has_heard_anybody,
              ports_are_named_by_their_description, what_two_strangers_share_names_neither,
              what_shows_a_switch_is_news, several_spines_that_nobody_lists,

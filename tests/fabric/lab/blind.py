@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One spine says nothing, or less than it did: the poller has wrong credentials for it (credentials),
 does not list it (unlisted), its lldpd dies once the fabric is known (lldpd), or never ran (mute);
-or never ran, and the leaves answer long after it (late). Every flow has its path all the same, and
-the spine alone is named, once."""
+or never ran, and the leaves answer long after it (late); or it is not listed, its lldpd starts late,
+and until then one leaf alone answers (unheard). Every flow has its path all the same, and the spine
+alone is named, once."""
+import itertools
 import json
 import time
 
@@ -10,13 +12,16 @@ from . import judge, truth
 from .agents import Agents, write_switches
 from .fabric import LabError, wait_until
 
-KINDS = ("credentials", "unlisted", "lldpd", "mute", "late")
+KINDS = ("credentials", "unlisted", "lldpd", "mute", "late", "unheard")
+UNLISTED = ("unlisted", "unheard")
+SILENT = ("mute", "late", "unheard")  # at the beginning: no lldpd
 FLOWS_S = 120
 ALONE_S = 8  # longer than hosts take to be found at a switch
 LOOK_S = 1
 # Whether it ever answered LLDP is chance: its links may be known from their other ends before.
 SAYS = {"credentials": "never answered SNMP", "unlisted": "no switch poller reads it",
-        "lldpd": "answers no LLDP", "mute": "answers no LLDP", "late": "answers no LLDP"}
+        "lldpd": "answers no LLDP", "mute": "answers no LLDP", "late": "answers no LLDP",
+        "unheard": "no switch poller reads it"}
 UNCALLED = ("silent_exporter", "sampling_rate", "link_down", "loss", "clock_skew")
 
 
@@ -29,11 +34,15 @@ class BlindAgents(Agents):
         super().__init__(fabric)
 
     def start_lldpd(self, switch):
-        if self.kind not in ("mute", "late") or switch != self.blind:
+        if self.kind not in SILENT or switch != self.blind:
             super().start_lldpd(switch)
 
+    def speak(self):
+        super().start_lldpd(self.blind)
+
     def pause_leaves(self, stopped):
-        for switch in self.fabric.layout.leaves:
+        """All of them; of an unheard spine all but the last."""
+        for switch in self.fabric.layout.leaves[:-1 if self.kind == "unheard" else None]:
             self.pause(switch, stopped)
 
     def config(self, path, credentials="v3", also=()):
@@ -41,11 +50,11 @@ class BlindAgents(Agents):
         asked = {s: "wrong" if self.kind == "credentials" and s == self.blind else credentials
                  for s in layout.switches}
         write_switches(path, layout, asked, also)
-        if self.kind == "unlisted":
+        if self.kind in UNLISTED:
             lines = path.read_text().splitlines(True)
             path.write_text("".join(
                 line for line in lines if f"address: {layout.mgmt(self.blind)}," not in line))
-        if self.kind == "late":
+        if self.kind in ("late", "unheard"):
             self.pause_leaves(True)
 
 
@@ -69,12 +78,22 @@ def wrong_names(check):
             + ([] if len(mine) == 1 and says in mine[0] else [f"of {blind}: {mine}"]))
 
 
+def spellings(layout, path):
+    """A path as records may have it before all of its switches have said their names: such a switch
+    is its sFlow agent's address, its ports are their ifIndex."""
+    number = {(switch, name): f"#{ifindex}"
+              for (switch, ifindex), name in layout.port_of.items()}
+    return list(itertools.product(*(
+        ((switch, come, out), (layout.mgmt(switch), number[switch, come], number[switch, out]))
+        for switch, come, out in path)))
+
+
 def run(check):
     """Checks of a fabric whose agents are BlindAgents; flows run meanwhile."""
     kind, blind, layout = check.agents.kind, check.agents.blind, check.fabric.layout
     flows = check.new_flows()
     data, both = check.paths(flows)
-    check.allowed.update({flow: [path] for flow, path in both.items()})
+    check.allowed.update({flow: spellings(layout, path) for flow, path in both.items()})
     check.traffic.start(flows)
     begun, start_ms = time.monotonic(), time.time() * 1000
     if kind == "lldpd":
@@ -85,6 +104,12 @@ def run(check):
         wait_until(lambda: blind in known_switches(check), FLOWS_S, f"{blind} in the topology")
         check.records.follow(ALONE_S)
         check.agents.pause_leaves(False)
+    if kind == "unheard":
+        wait_until(lambda: layout.leaves[-1] in known_switches(check), FLOWS_S,
+                   f"{layout.leaves[-1]} in the topology")
+        check.records.follow(ALONE_S)
+        check.agents.pause_leaves(False)
+        check.agents.speak()
     samples = {}
     while time.monotonic() < begun + FLOWS_S and (
             len(samples) < len(both) or judge.unresolved(check.records, data, samples, start_ms)):

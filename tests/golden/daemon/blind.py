@@ -19,6 +19,7 @@ START_MS = 1700000000000
 BYTES = 4000000  # a port and window
 LENGTH = 1000
 RATE = 100
+LLDP_MS = 70000  # over the time that LLDP is given
 
 
 class Blind(Fabric):
@@ -43,7 +44,14 @@ class Blind(Fabric):
             "reachable": False, "problem": "unknown user"}
 
     def told(self, polled, hosts_speak):
-        return [r for r in discovery.with_reports(self, polled, hosts_speak)
+        """LLDP has had its time at the switches before the first sample: while an exporter that belongs
+        to no switch is heard of, hosts are learnt only then, or by the TTL of longer captures."""
+        told = discovery.with_reports(self, polled, hosts_speak)
+        first = told[0]["time_ms"]
+        told = [self.report(s, at_ms, hosts_speak)
+                for at_ms in range(first - LLDP_MS, first, discovery.INTERVAL_MS)
+                for s in self.addresses] + told
+        return [r for r in told
                 if self.listed or r.get("agent") != self.addresses[BLIND]
                 or r["schema"] != "fabrictrace.switch_report.v1"]
 
