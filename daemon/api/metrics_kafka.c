@@ -53,6 +53,9 @@ static void write_kafka(struct ft_prom *p, const struct ft_kafka *kafka)
     ft_prom_one(p, FT_METRIC_KAFKA_SPOOL_BYTES, s.spool_bytes);
     ft_prom_one(p, FT_METRIC_KAFKA_SENT_AGAIN, s.again);
     ft_prom_one(p, FT_METRIC_KAFKA_ERRORS, s.errors);
+    ft_prom_family(p, FT_METRIC_KAFKA_TRANSACTIONS);
+    ft_prom_u64(p, FT_PROM_LABELS("committed"), s.commits);
+    ft_prom_u64(p, FT_PROM_LABELS("aborted"), s.aborts);
     write_brokers(p, client);
 }
 

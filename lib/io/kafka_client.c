@@ -99,6 +99,7 @@ void ft_kafka_client_renew(struct ft_kafka_client *client)
 
 #include "lib/base/secret.h"
 #include "lib/io/kafka_errors.h"
+#include "lib/io/kafka_topics.h"
 
 /* The longest topic name that Kafka takes. */
 #define TOPIC_BYTES_MAX 249
@@ -112,6 +113,8 @@ struct ft_kafka_client {
     int wake; /* eventfd that librdkafka's threads write to */
     struct ft_watch *watch;
     struct ft_kafka_hooks hooks;
+    struct ft_kafka_topics *topics;
+    bool keeps; /* whoever sends has each message until it is delivered */
     bool failed, fenced;
 };
 
@@ -123,6 +126,24 @@ static void report_error(struct ft_kafka_client *c, int err, const char *text)
     c->hooks.error(c->hooks.arg, key, line);
 }
 
+/* Whether the messages of a topic that no broker knows are to be sent again, which is said once. */
+static bool is_waited_for(struct ft_kafka_client *c, const char *topic, int32_t partition)
+{
+    enum ft_kafka_missing missing = FT_KAFKA_MISSING_LOST;
+    char line[2 * REASON_BYTES];
+
+    if (c->keeps)
+        missing = ft_kafka_topics_missing(c->topics, topic, partition, ft_mono_now());
+    if (missing == FT_KAFKA_MISSING_BEGAN) {
+        snprintf(line, sizeof(line), "topic '%s' was there and is not: messages wait for a minute",
+                 topic);
+        report_error(c, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC, line);
+    }
+    /* librdkafka may not ask for that topic again for long; another client does at once. */
+    c->failed |= missing != FT_KAFKA_MISSING_LOST;
+    return missing != FT_KAFKA_MISSING_LOST;
+}
+
 static void take_report(rd_kafka_t *client, const rd_kafka_message_t *message, void *opaque)
 {
     struct ft_kafka_client *c = opaque;
@@ -132,6 +153,11 @@ static void take_report(rd_kafka_t *client, const rd_kafka_message_t *message, v
     (void)client;
     if (message->err)
         fate = ft_kafka_problem_of(message->err)->fate;
+    if (fate == FT_KAFKA_DELIVERED && message->rkt)
+        ft_kafka_topics_seen(c->topics, rd_kafka_topic_name(message->rkt), message->partition);
+    if (fate == FT_KAFKA_NO_TOPIC && message->rkt &&
+        is_waited_for(c, rd_kafka_topic_name(message->rkt), message->partition))
+        fate = FT_KAFKA_AGAIN;
     if (fate != FT_KAFKA_DELIVERED && fate != FT_KAFKA_AGAIN) {
         snprintf(line, sizeof(line), "topic '%s': a message was lost: %s",
                  message->rkt ? rd_kafka_topic_name(message->rkt) : "?",
@@ -331,9 +357,11 @@ struct ft_kafka_client *ft_kafka_client_new(struct ft_loop *loop,
         return NULL;
     }
     c->hooks = *hooks;
+    c->keeps = config->spool || config->transactional_id;
     c->conf = rd_kafka_conf_new();
+    c->topics = ft_kafka_topics_new();
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (c->wake >= 0)
+    if (c->wake >= 0 && c->topics)
         c->watch = ft_watch_stage(ft_watch_fd(loop, c->wake, handle_wake, c), "publish");
     if (!c->watch) {
         snprintf(error, error_bytes, "kafka: no memory");
@@ -364,6 +392,7 @@ void ft_kafka_client_free(struct ft_kafka_client *c)
         rd_kafka_conf_destroy(c->conf);
     if (c->wake >= 0)
         close(c->wake);
+    ft_kafka_topics_free(c->topics);
     free(c);
 }
 
@@ -429,6 +458,8 @@ int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoi
         return -EMSGSIZE;
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        if (is_waited_for(c, m->topic, m->partition))
+            return -EAGAIN;
         /* It is known by now that there is none. */
         snprintf(line, sizeof(line), "topic '%s', partition %d: a message was lost: %s", m->topic,
                  (int)m->partition, rd_kafka_err2str(err));

@@ -47,7 +47,8 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/kafka_properties.c lib/io/kafka_properties.h \
 	lib/io/kafka_reader.c lib/io/kafka_reader.h \
 	lib/io/kafka_transaction.c lib/io/kafka_transaction.h \
-	lib/io/kafka_stats.c lib/io/kafka_stats.h
+	lib/io/kafka_stats.c lib/io/kafka_stats.h \
+	lib/io/kafka_topics.c lib/io/kafka_topics.h
 
 if HAVE_SNMP
 lib_io_libftio_a_SOURCES += lib/io/snmp.c lib/io/snmp_auth.c lib/io/snmp_values.c

@@ -3,7 +3,7 @@ io_tests = tests/unit/check_loop tests/unit/check_netlink tests/unit/check_pcap 
 	tests/unit/check_transport tests/unit/check_tls tests/unit/check_http tests/unit/check_http_room \
 	tests/unit/check_http_rendering \
 	tests/unit/check_spool tests/unit/check_turns tests/unit/check_standby tests/unit/check_kafka_consumer \
-	tests/unit/check_kafka_group tests/unit/check_kafka_commit
+	tests/unit/check_kafka_group tests/unit/check_kafka_commit tests/unit/check_kafka_topics
 check_PROGRAMS += $(io_tests)
 TESTS += $(io_tests)
 
@@ -85,6 +85,9 @@ tests_unit_check_kafka_group_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 tests_unit_check_kafka_commit_SOURCES = tests/unit/check_kafka_commit.c tests/unit/unit.h
 tests_unit_check_kafka_commit_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(RDKAFKA_CFLAGS)
 tests_unit_check_kafka_commit_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+tests_unit_check_kafka_topics_SOURCES = tests/unit/check_kafka_topics.c tests/unit/unit.h
+tests_unit_check_kafka_topics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(RDKAFKA_CFLAGS)
+tests_unit_check_kafka_topics_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_helper
 TESTS += tests/unit/check_helper
