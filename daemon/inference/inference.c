@@ -15,6 +15,8 @@
 #define WINDOWS_LATE 4
 /* The question is put anew after so many windows more. */
 #define WINDOWS_MORE 8
+/* An answer has to stand in so many of the newest windows alone. */
+#define WINDOWS_NEWEST 32
 
 enum row_state {
     ROW_NONE,
@@ -34,6 +36,7 @@ struct column {
     uint32_t link;    /* answered: of the group */
     uint8_t state;    /* enum ft_tomography_state */
     bool checked;     /* held against samples */
+    bool verified;    /* its answer: the newest windows rule out that it is of before */
 };
 
 struct leaf {
@@ -48,7 +51,8 @@ struct leaf {
     struct column column[FT_INFERENCE_FLOWS];
     float sent[FT_INFERENCE_WINDOWS][FT_INFERENCE_FLOWS];
     double parts[FT_INFERENCE_FLOWS * FT_INFERENCE_LINKS]; /* columns x links */
-    uint32_t asked;                                        /* columns of which there are parts */
+    double noise[FT_INFERENCE_LINKS];
+    uint32_t asked; /* columns of which there are parts */
     float *counted; /* windows x links; until counters come what is known of other flows */
 };
 
@@ -265,8 +269,8 @@ static bool is_refuted(struct ft_inference *inf, struct leaf *leaf, const struct
     if (!c || c->checked || c->state != FT_TOMOGRAPHY_ANSWERED)
         return false;
     c->checked = true;
-    inf->stats.confirmed += c->link == link;
-    inf->stats.contradicted += c->link != link;
+    inf->stats.confirmed += c->verified && c->link == link;
+    inf->stats.contradicted += c->verified && c->link != link;
     return c->link != link;
 }
 
@@ -351,11 +355,14 @@ static void take_counters(struct ft_inference *inf, struct leaf *leaf, uint32_t 
     inf->stats.windows[FT_INFERENCE_USED]++;
 }
 
+/* Rows that have all, from a window on. */
 static size_t gather(struct ft_inference *inf, const struct leaf *leaf, uint32_t first)
 {
+    uint32_t kept =
+        inf->window >= FT_INFERENCE_WINDOWS ? inf->window - FT_INFERENCE_WINDOWS + 1 : 0;
     size_t n = 0;
 
-    for (uint32_t w = first; w <= inf->window; w++) {
+    for (uint32_t w = first > kept ? first : kept; w <= inf->window; w++) {
         size_t at = w % FT_INFERENCE_WINDOWS;
 
         if (leaf->rows[at].window != w || leaf->rows[at].state != ROW_USED)
@@ -369,9 +376,21 @@ static size_t gather(struct ft_inference *inf, const struct leaf *leaf, uint32_t
     return n;
 }
 
-static uint32_t oldest_window(const struct ft_inference *inf)
+static void answers_of(const struct leaf *leaf, struct ft_tomography_flow *said)
 {
-    return inf->window >= FT_INFERENCE_WINDOWS ? inf->window - FT_INFERENCE_WINDOWS + 1 : 0;
+    for (uint32_t i = 0; i < leaf->columns; i++) {
+        const struct column *c = &leaf->column[i];
+
+        said[i] = (struct ft_tomography_flow){
+            i < leaf->asked ? (enum ft_tomography_state)c->state : FT_TOMOGRAPHY_FEW, c->link};
+    }
+}
+
+static bool has_row(const struct leaf *leaf, uint32_t window)
+{
+    const struct row *row = &leaf->rows[window % FT_INFERENCE_WINDOWS];
+
+    return row->window == window && row->state == ROW_USED;
 }
 
 /* Holds the answers against the windows that they were not made from, of which this is the newest.
@@ -380,20 +399,12 @@ static void verify(struct ft_inference *inf, struct leaf *leaf, uint32_t window)
 {
     struct ft_tomography_flow said[FT_INFERENCE_FLOWS];
     struct ft_tomography_windows in = {0, leaf->columns, leaf->links, inf->sent, inf->counted};
-    size_t at = window % FT_INFERENCE_WINDOWS;
-    uint32_t oldest = oldest_window(inf);
 
-    if (leaf->found.answered == 0 || leaf->rows[at].window != window ||
-        leaf->rows[at].state != ROW_USED)
+    if (leaf->found.answered == 0 || !has_row(leaf, window))
         return;
-    in.count = gather(inf, leaf, leaf->answered + 1 > oldest ? leaf->answered + 1 : oldest);
-    for (uint32_t i = 0; i < leaf->columns; i++) {
-        const struct column *c = &leaf->column[i];
-
-        said[i] = (struct ft_tomography_flow){
-            i < leaf->asked ? (enum ft_tomography_state)c->state : FT_TOMOGRAPHY_FEW, c->link};
-    }
-    if (ft_tomography_holds(&in, said, leaf->parts, leaf->found.noise))
+    in.count = gather(inf, leaf, leaf->answered + 1);
+    answers_of(leaf, said);
+    if (ft_tomography_holds(&in, said, leaf->parts, leaf->noise))
         return;
     leaf->found.answered = 0;
     /* Routes changed: from older windows the answers of before would be found once more. */
@@ -403,6 +414,22 @@ static void verify(struct ft_inference *inf, struct leaf *leaf, uint32_t window)
     for (uint32_t i = 0; i < leaf->columns; i++)
         if (leaf->column[i].state == FT_TOMOGRAPHY_ANSWERED)
             leaf->column[i].state = FT_TOMOGRAPHY_UNEXPLAINED;
+}
+
+/* Answers are given while the newest window that there can be counters of bears them out. */
+static void verify_newest(struct ft_inference *inf, struct leaf *leaf, uint32_t window)
+{
+    struct ft_tomography_flow said[FT_INFERENCE_FLOWS];
+    struct ft_tomography_windows in = {0, leaf->columns, leaf->links, inf->sent, inf->counted};
+    bool newest = leaf->found.answered && has_row(leaf, window);
+
+    if (newest) {
+        in.count = gather(inf, leaf, window >= WINDOWS_NEWEST ? window - WINDOWS_NEWEST + 1 : 0);
+        answers_of(leaf, said);
+        ft_tomography_verify(&in, leaf->parts, leaf->noise, said);
+    }
+    for (uint32_t i = 0; i < leaf->columns; i++)
+        leaf->column[i].verified = newest && said[i].state == FT_TOMOGRAPHY_ANSWERED;
 }
 
 /* A flow that sent in none of the windows that are kept makes room. */
@@ -422,12 +449,13 @@ static void free_columns(struct leaf *leaf, uint32_t window)
 static void ask(struct ft_inference *inf, struct leaf *leaf)
 {
     struct ft_tomography_flow said[FT_INFERENCE_FLOWS];
-    const struct ft_tomography_windows in = {gather(inf, leaf, oldest_window(inf)), leaf->columns,
-                                             leaf->links, inf->sent, inf->counted};
+    const struct ft_tomography_windows in = {gather(inf, leaf, 0), leaf->columns, leaf->links,
+                                             inf->sent, inf->counted};
     const struct ft_group *g = ft_topology_group(inf->t, leaf->group);
 
     leaf->fresh = 0;
-    if (leaf->columns == 0 || ft_tomography_infer(&in, said, leaf->parts, &leaf->found))
+    if (leaf->columns == 0 ||
+        ft_tomography_infer(&in, said, leaf->parts, leaf->noise, &leaf->found))
         return; /* next time */
     leaf->asked = leaf->columns;
     leaf->answered = inf->window >= WINDOWS_LATE ? inf->window - WINDOWS_LATE : 0;
@@ -469,6 +497,8 @@ bool ft_inference_step(struct ft_inference *inf, const struct ft_join *join,
     free_columns(leaf, inf->window);
     if (leaf->fresh >= WINDOWS_MORE)
         ask(inf, leaf);
+    if (inf->window >= WINDOWS_LATE)
+        verify_newest(inf, leaf, inf->window - WINDOWS_LATE);
     return true;
 }
 
@@ -488,13 +518,19 @@ bool ft_inference_predict(const struct ft_inference *inf, const struct ft_topolo
     const struct column *c = leaf ? find_column(leaf, &flow->tuple) : NULL;
     const struct ft_group *g;
 
-    if (!c || c->state != FT_TOMOGRAPHY_ANSWERED)
+    if (!c || c->state != FT_TOMOGRAPHY_ANSWERED || !c->verified)
         return false;
     g = ft_topology_group(t, group);
     if (ft_topology_port(t, in)->switch_id != g->switch_id)
         return false;
     *hint = (struct ft_hint){g->switch_id, g->links[c->link], FT_BY_INFERENCE, 0};
     return true;
+}
+
+static enum ft_tomography_state state_of(const struct column *c)
+{
+    return c->state == FT_TOMOGRAPHY_ANSWERED && !c->verified ? FT_TOMOGRAPHY_UNVERIFIED
+                                                              : (enum ft_tomography_state)c->state;
 }
 
 void ft_inference_stats(const struct ft_inference *inf, struct ft_inference_stats *out)
@@ -508,7 +544,7 @@ void ft_inference_stats(const struct ft_inference *inf, struct ft_inference_stat
             out->pending += leaf->rows[w].state == ROW_PENDING;
         for (uint32_t k = 0; k < leaf->columns; k++)
             if (leaf->column[k].newest)
-                out->flows[leaf->column[k].state]++;
+                out->flows[state_of(&leaf->column[k])]++;
     }
 }
 

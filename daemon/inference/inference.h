@@ -10,7 +10,8 @@
  * few windows the question is put anew. An answer is a hint of the weakest kind (lib/fabric/
  * hinted.h); one that samples contradict makes all that is known of its leaf be forgotten. Answers
  * that later windows contradict are withdrawn, and windows before these are forgotten: the question
- * is put again once there are enough.
+ * is put again once there are enough. No answer is given while the newest windows alone do not rule
+ * out that it is of before, nor without counters of them.
  *
  * A window counts when all uplinks have counters for it, which come some windows late. Capped:
  * leaves, flows of a leaf, windows. Good for one topology. Pure. Thread: one.
@@ -31,7 +32,7 @@
 /* Rows of floats, flows and windows of each leaf; and what one solution takes. */
 #define FT_INFERENCE_LEAF_BYTES                                                                    \
     (FT_INFERENCE_WINDOWS * (FT_INFERENCE_FLOWS + FT_INFERENCE_LINKS + 4) * 4 +                    \
-     FT_INFERENCE_FLOWS * (FT_INFERENCE_LINKS * 8 + 64) + 1024)
+     FT_INFERENCE_FLOWS * (FT_INFERENCE_LINKS * 8 + 64) + FT_INFERENCE_LINKS * 8 + 1024)
 #define FT_INFERENCE_BYTES_MAX (FT_INFERENCE_LEAVES * FT_INFERENCE_LEAF_BYTES + 2 * 1024 * 1024)
 
 /* Each window of a leaf ends in one of these, or is pending. */

@@ -41,6 +41,10 @@
 #define GROWN_MOST 4.5
 /* Of what all flows sent: below that it is the rounding of figures. */
 #define ROUNDING 1e-5
+/* A flow changes its link in one of so many windows, at most; of its answers so many may be of
+ * before. */
+#define CHANGES_MOST 0.01
+#define CHANGED_MOST 0.001
 
 struct work {
     const struct ft_tomography_windows *in;
@@ -288,7 +292,8 @@ static double mean_square(const struct work *w, size_t first, size_t end, size_t
 
 /* Lays all of each answered flow on its link: in windows that nothing was learnt from, the rest
  * must be too little for one of them to be elsewhere. */
-static void hold_out(struct work *w, struct ft_tomography_flow *flows, struct ft_tomography *out)
+static void hold_out(struct work *w, struct ft_tomography_flow *flows, double *noise,
+                     struct ft_tomography *out)
 {
     double held = (double)(w->rows - w->learnt);
     bool grown = false;
@@ -297,7 +302,7 @@ static void hold_out(struct work *w, struct ft_tomography_flow *flows, struct ft
         double learnt = fmax(mean_square(w, 0, w->learnt, l), ROUNDING * ROUNDING);
         double after = mean_square(w, w->learnt, w->rows, l);
 
-        out->noise = fmax(out->noise, sqrt(learnt));
+        noise[l] = sqrt(learnt);
         out->unfitted = fmax(out->unfitted, sqrt(after));
         grown |= after > learnt * grown_most(held);
     }
@@ -317,7 +322,7 @@ static void hold_out(struct work *w, struct ft_tomography_flow *flows, struct ft
 }
 
 int ft_tomography_infer(const struct ft_tomography_windows *in, struct ft_tomography_flow *flows,
-                        double *parts, struct ft_tomography *out)
+                        double *parts, double *noise, struct ft_tomography *out)
 {
     struct work w = {.in = in};
     struct ft_tomography found = {.condition = INFINITY};
@@ -341,11 +346,13 @@ int ft_tomography_infer(const struct ft_tomography_windows *in, struct ft_tomogr
         found.condition = w.s[0] / w.s[w.columns - 1];
     solve(&w);
     answer(&w, list);
-    hold_out(&w, list, &found);
+    hold_out(&w, list, w.noise, &found);
 out:
     if (!rc) {
         memcpy(flows, list, in->flows * sizeof(*list));
         memset(parts, 0, in->flows * in->links * sizeof(*parts));
+        for (size_t l = 0; l < in->links; l++)
+            noise[l] = w.noise ? w.noise[l] : 0;
         for (size_t k = 0; w.parts && k < w.columns; k++)
             memcpy(&parts[w.column[k] * in->links], &w.parts[k * in->links],
                    in->links * sizeof(*parts));
@@ -380,7 +387,8 @@ static bool left_over(const struct ft_tomography_windows *in, size_t t, size_t l
 }
 
 bool ft_tomography_holds(const struct ft_tomography_windows *in,
-                         const struct ft_tomography_flow *flows, const double *parts, double noise)
+                         const struct ft_tomography_flow *flows, const double *parts,
+                         const double *noise)
 {
     for (size_t l = 0; l < in->links; l++) {
         double square = 0, count = 0;
@@ -397,10 +405,122 @@ bool ft_tomography_holds(const struct ft_tomography_windows *in,
             square += rest / sum * (rest / sum);
             count++;
         }
-        if (count > 0 && square > count * noise * noise * grown_most(count))
+        if (count > 0 && square > count * noise[l] * noise[l] * grown_most(count))
             return false;
     }
     return true;
+}
+
+/* A window as ft_tomography_verify() reads it: as parts of what was sent in all. */
+struct verifying {
+    const struct ft_tomography_windows *in;
+    const double *parts, *noise;
+    const struct ft_tomography_flow *flows;
+    uint32_t *link; /* by flow, that of its largest part; UINT32_MAX: it may be anywhere */
+    double *rest;   /* windows x links, as a part of what was sent; NAN: the window says nothing */
+    double *weight; /* by window: 1 / what was sent */
+};
+
+static void prepare(struct verifying *s)
+{
+    const struct ft_tomography_windows *in = s->in;
+
+    for (size_t i = 0; i < in->flows; i++) {
+        const double *part = &s->parts[i * in->links];
+
+        s->link[i] = UINT32_MAX;
+        for (uint32_t l = 0; s->flows[i].state != FT_TOMOGRAPHY_FEW && l < in->links; l++)
+            if (s->link[i] == UINT32_MAX || part[l] > part[s->link[i]])
+                s->link[i] = l;
+    }
+    for (size_t t = 0; t < in->count; t++) {
+        double anywhere = 0, sum = 0;
+
+        for (size_t i = 0; i < in->flows; i++) {
+            sum += in->sent[t * in->flows + i];
+            anywhere += s->link[i] == UINT32_MAX ? in->sent[t * in->flows + i] : 0;
+        }
+        s->weight[t] = sum > 0 ? 1 / sum : 0;
+        for (size_t l = 0; l < in->links; l++) {
+            double rest = in->counted[t * in->links + l];
+
+            for (size_t i = 0; i < in->flows; i++)
+                if (s->link[i] != UINT32_MAX)
+                    rest -= s->parts[i * in->links + l] * in->sent[t * in->flows + i];
+            s->rest[t * in->links + l] = anywhere > 0 ? NAN : rest * s->weight[t];
+        }
+    }
+}
+
+/* What the figures of a window are less likely by, as twice a logarithm, if so much of what was
+ * sent is on another link than the answers say. */
+static double less_likely(const struct verifying *s, size_t t, uint32_t from, uint32_t to,
+                          double part)
+{
+    const double *rest = &s->rest[t * s->in->links];
+    double was = s->noise[from], is = s->noise[to];
+
+    if (isnan(rest[from]))
+        return 0;
+    return part * (part + 2 * rest[from]) / (was * was) + part * (part - 2 * rest[to]) / (is * is);
+}
+
+/* The odds, summed over the windows since when, that flow i is on a link that is not its own,
+ * and flow j, unless j is i, on that of flow i. */
+static double odds_of(const struct verifying *s, size_t i, size_t j, uint32_t to)
+{
+    const struct ft_tomography_windows *in = s->in;
+    double less = 0, odds = 0;
+
+    for (size_t n = 1; n <= in->count; n++) {
+        const double *sent_then = &in->sent[(in->count - n) * in->flows];
+        double part = sent_then[i] - (j == i ? 0 : sent_then[j]);
+
+        less += less_likely(s, in->count - n, s->link[i], to, part * s->weight[in->count - n]);
+        if (n > 1)
+            odds += exp(-less / 2);
+    }
+    return odds;
+}
+
+static bool is_verified(const struct verifying *s, size_t i)
+{
+    double odds = 0, changes = 0;
+
+    for (size_t j = 0; j < s->in->flows; j++)
+        if (s->link[j] != UINT32_MAX && s->link[j] != s->link[i]) {
+            odds += odds_of(s, i, j, s->link[j]);
+            changes++;
+        }
+    for (uint32_t l = 0; l < s->in->links; l++)
+        if (l != s->link[i]) {
+            odds += odds_of(s, i, i, l);
+            changes++;
+        }
+    return odds / changes * CHANGES_MOST <= CHANGED_MOST;
+}
+
+void ft_tomography_verify(const struct ft_tomography_windows *newest, const double *parts,
+                          const double *noise, struct ft_tomography_flow *flows)
+{
+    struct verifying s = {newest, parts, noise, flows, NULL, NULL, NULL};
+    bool *verified = calloc(newest->flows + 1, sizeof(*verified));
+
+    s.link = calloc(newest->flows + 1, sizeof(*s.link));
+    s.rest = calloc(newest->count * newest->links + 1, sizeof(*s.rest));
+    s.weight = calloc(newest->count + 1, sizeof(*s.weight));
+    if (newest->count > 1 && verified && s.link && s.rest && s.weight) {
+        prepare(&s);
+        for (size_t i = 0; i < newest->flows; i++)
+            verified[i] = flows[i].state == FT_TOMOGRAPHY_ANSWERED && is_verified(&s, i);
+    }
+    for (size_t i = 0; i < newest->flows; i++)
+        if (flows[i].state == FT_TOMOGRAPHY_ANSWERED && !(verified && verified[i]))
+            flows[i].state = FT_TOMOGRAPHY_UNVERIFIED;
+    free(verified);
+    free(s.link);
+    free(s.rest);
+    free(s.weight);
 }
 
 const char *ft_tomography_state_name(enum ft_tomography_state state)
@@ -411,6 +531,7 @@ const char *ft_tomography_state_name(enum ft_tomography_state state)
         [FT_TOMOGRAPHY_ALIKE] = "alike",
         [FT_TOMOGRAPHY_VAGUE] = "vague",
         [FT_TOMOGRAPHY_UNEXPLAINED] = "unexplained",
+        [FT_TOMOGRAPHY_UNVERIFIED] = "unverified",
     };
 
     return names[state];

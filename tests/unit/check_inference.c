@@ -331,6 +331,23 @@ START_TEST(only_so_many_leaves_have_room)
 }
 END_TEST
 
+/* Without counters of the newest windows nobody knows whether routes changed. */
+START_TEST(answers_are_given_while_counters_come)
+{
+    struct ft_hint hint;
+
+    open_leaves(2);
+    run(40, 8, 0.2, true);
+    ck_assert(says(0, &hint));
+    ck_assert_uint_eq(stats().flows[FT_TOMOGRAPHY_ANSWERED], 8);
+    run(12, 8, 0.2, false);
+    ck_assert(!says(0, &hint));
+    ck_assert_uint_eq(stats().flows[FT_TOMOGRAPHY_ANSWERED], 0);
+    ck_assert_uint_eq(stats().flows[FT_TOMOGRAPHY_UNVERIFIED], 8);
+    close_all();
+}
+END_TEST
+
 /* A flow that is over makes room when its windows are. */
 START_TEST(windows_and_flows_that_are_old_make_room)
 {
@@ -352,5 +369,5 @@ FT_UNIT_MAIN("inference", flows_that_vary_are_inferred,
              traffic_that_nobody_reports_is_told,
              windows_without_counters_or_with_too_many_flows_are_counted,
              samples_confirm_an_answer_or_make_all_of_its_leaf_forgotten,
-             a_flow_that_moves_is_noticed_by_counters, only_so_many_leaves_have_room,
-             windows_and_flows_that_are_old_make_room)
+             a_flow_that_moves_is_noticed_by_counters, answers_are_given_while_counters_come,
+             only_so_many_leaves_have_room, windows_and_flows_that_are_old_make_room)
