@@ -99,7 +99,8 @@ static int start_daemon(struct analysis *a, int in, int out)
         .program = "fabrictraced", .args = words, .in = in, .out = out, .ports = true};
 
     snprintf(topology, sizeof(topology), "topology=%s", a->args->topology ? a->args->topology : "");
-    snprintf(http, sizeof(http), "http=%s", a->args->serve ? ft_children_http() : "127.0.0.1:0");
+    snprintf(http, sizeof(http), "http=%s",
+             a->args->serve ? ft_children_http(a->children) : "127.0.0.1:0");
     return ft_children_launch(a->children, "analyze", &start, &a->daemon, stderr);
 }
 

@@ -8,10 +8,13 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -46,6 +49,7 @@ struct ft_children {
     struct child child[CHILDREN_MAX];
     size_t count;
     int signals;
+    int http; /* holds the name of the usual HTTP port; -1: another tool does */
     sigset_t before;
     bool stopped;
     bool has_ended, is_ready; /* news that were not handed out yet */
@@ -67,6 +71,7 @@ struct ft_children *ft_children_new(void)
 
     if (!c)
         return NULL;
+    c->http = -1;
     set_of_signals(&set);
     sigprocmask(SIG_BLOCK, &set, &c->before);
     c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -228,12 +233,30 @@ int ft_children_launch(struct ft_children *c, const char *command,
     return rc == -ENOENT ? EX_UNAVAILABLE : EX_OSERR;
 }
 
-const char *ft_children_http(void)
+/* A daemon may listen only after it has read all of its input: until then another tool would find
+ * the port free. A name of unix(7) without a file stands for it; the kernel drops it at our end. */
+static bool reserve_http(struct ft_children *c)
+{
+    static const char name[] = "\0fabrictrace " FT_CHILDREN_HTTP;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + sizeof(name) - 1);
+
+    memcpy(address.sun_path, name, sizeof(name) - 1);
+    c->http = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (c->http >= 0 && bind(c->http, (const struct sockaddr *)&address, len))
+        close_fd(&c->http);
+    return c->http >= 0;
+}
+
+const char *ft_children_http(struct ft_children *c)
 {
     char error[256];
     uint16_t port;
-    int fd = ft_endpoint_listen(FT_CHILDREN_HTTP, &port, error, sizeof(error));
+    int fd;
 
+    if (!reserve_http(c))
+        return "127.0.0.1:0";
+    fd = ft_endpoint_listen(FT_CHILDREN_HTTP, &port, error, sizeof(error));
     if (fd < 0)
         return "127.0.0.1:0";
     close(fd);
@@ -509,6 +532,7 @@ void ft_children_free(struct ft_children *c)
         close_fd(&c->child[i].log);
         close_fd(&c->child[i].ports);
     }
+    close_fd(&c->http);
     close(c->signals);
     sigprocmask(SIG_SETMASK, &c->before, NULL);
     free(c);

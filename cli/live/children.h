@@ -45,10 +45,11 @@ enum ft_children_news {
     FT_CHILDREN_FAILED,  /* poll(2) */
 };
 
-/* Where a daemon of ours may serve: the usual endpoint, where nobody has it, else port 0. */
+/* Where a daemon of ours may serve: the usual endpoint, where nobody has it and no other tool has
+ * reserved it, else port 0. Reserved until ft_children_free(). */
 #define FT_CHILDREN_HTTP      "127.0.0.1:9478"
 #define FT_CHILDREN_HTTP_PORT 9478
-const char *ft_children_http(void);
+const char *ft_children_http(struct ft_children *children);
 
 /* Waits for the next of these; timeout_ms -1: as long as it takes. fd -1: none. */
 enum ft_children_news ft_children_wait(struct ft_children *children, int fd, int timeout_ms);

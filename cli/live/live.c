@@ -25,7 +25,7 @@ static int start_daemon(struct ft_children *c, const struct ft_args *args, int *
     const struct ft_child_start start = {
         .program = "fabrictraced", .args = words, .in = -1, .out = -1, .ports = true};
 
-    snprintf(http, sizeof(http), "http=%s", ft_children_http());
+    snprintf(http, sizeof(http), "http=%s", ft_children_http(c));
     snprintf(topology, sizeof(topology), "topology=%s", args->topology ? args->topology : "");
     return ft_children_launch(c, "live", &start, child, stderr);
 }

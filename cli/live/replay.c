@@ -15,7 +15,7 @@
 static int start(struct ft_children *c, const struct ft_args *args, int *child)
 {
     /* For a person the usual port, where nobody has it. */
-    const char *http_at = args->rest_count ? "127.0.0.1:0" : ft_children_http();
+    const char *http_at = args->rest_count ? "127.0.0.1:0" : ft_children_http(c);
     char http[64];
     const char *const words[] = {"--config", "/dev/null",   "--set", http, "--incident",
                                  args->file, "--log-level", NULL,    NULL};

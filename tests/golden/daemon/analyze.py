@@ -216,6 +216,33 @@ def test_serve(folder):
         process.wait()
 
 
+def test_two_serve(folder):
+    """The first finds the usual port free, and needs it only after the second."""
+    words = ("--json", "--serve", "--topology", TOPOLOGY)
+    how = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "env": ENV}
+    with open(folder / "first", "wb") as said, open(folder / "second", "wb") as also:
+        first = subprocess.Popen([TOOL, "analyze", *words, "-"], stderr=said, **how)
+        second = None
+        try:
+            until("its programs run", lambda: len(Path(
+                f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()) == 2)
+            second = subprocess.Popen([TOOL, "analyze", *words, CAPTURE], stderr=also, **how)
+            until("the second serves", lambda: "Ctrl-C" in (folder / "second").read_text())
+            first.stdin.write(CAPTURE.read_bytes())
+            first.stdin.close()
+            until("the first serves", lambda: "Ctrl-C" in (folder / "first").read_text())
+            pages = {(folder / name).read_text().split()[1] for name in ("first", "second")}
+            equal("pages of their own", len(pages), 2)
+            for process in (first, second):
+                process.send_signal(signal.SIGINT)
+                equal("Ctrl-C ends it", process.wait(timeout=rig.WAIT_S), 0)
+        finally:
+            for process in filter(None, (first, second)):
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
+
+
 def test_interrupted(folder):
     """While it reads a capture that does not come."""
     process = subprocess.Popen([TOOL, "analyze", "-"], stdin=subprocess.PIPE,
@@ -235,4 +262,4 @@ def test_interrupted(folder):
 
 if __name__ == "__main__":
     sys.exit(rig.run_tests(test_text, test_records, test_packings, test_what_is_no_sflow, test_serve,
-                           test_interrupted))
+                           test_two_serve, test_interrupted))
