@@ -237,6 +237,9 @@ static int unreachable(int rc, const char *why, FILE *err)
                 "  Does it hang?  systemctl status fabrictraced; is it the right endpoint?\n",
                 (int)(FT_HTTP_QUIET_NS / NS_PER_S), why);
         return EX_UNAVAILABLE;
+    case -ENODATA:
+        fprintf(err, "fabrictrace: %s\n  Ask again; the log of fabrictraced may say why.\n", why);
+        return EX_UNAVAILABLE;
     case -EBADMSG:
         fprintf(err, "fabrictrace: the server is not fabrictraced: %s\n", why);
         return EX_PROTOCOL;

@@ -20,16 +20,24 @@
 #define NICS_A_STEP  2000
 
 enum part {
+    OPEN,    /* what samples leave open, */
+    ORIGINS, /* and how links are known: found before anything is written */
     SWITCHES,
     HOSTS,
-    OPEN, /* what samples leave open */
 };
 
+/* How a link or an attachment is known. */
+struct origin {
+    const char *source; /* NULL: the port has neither */
+    bool confirmed, has_proof;
+    struct ft_crossing_proof proof;
+};
+
+/* All of an answer is of one topology, though the join may have another before it is sent. */
 struct of_topology {
     const struct ft_view *view;
-    const struct ft_topology *topology; /* that it began with */
-    uint32_t port_count;
-    bool begun;
+    struct ft_topology *topology; /* kept */
+    struct origin *origins;       /* of its ports */
     enum part part;
     uint32_t index; /* in the part */
     struct ft_findings open;
@@ -45,23 +53,31 @@ static void fill_address(ProtobufCBinaryData *out, const struct ft_ip *ip)
     out->data = (uint8_t *)(uintptr_t)ft_ip_bytes(ip, &out->len);
 }
 
-static void fill_origin(Fabrictrace__TopologyPort *out, const struct ft_view *view, uint32_t id,
-                        bool linked)
+static void find_origin(struct origin *out, const struct of_topology *o, uint32_t id)
 {
-    const struct ft_wiring *wiring = view->stages->wiring;
+    const struct ft_port *port = ft_topology_port(o->topology, id);
+    const struct ft_wiring *wiring = o->view->stages->wiring;
 
-    out->source = text(ft_pipeline_source(view->pipeline, id));
-    if (!linked)
+    if (port->peer == FT_NONE && port->nic == FT_NONE)
         return;
-    out->has_confirmed = true;
-    out->confirmed = ft_pipeline_confirms(view->pipeline, id);
+    out->source = ft_pipeline_source(o->view->pipeline, id);
+    if (port->peer == FT_NONE)
+        return;
+    out->confirmed = ft_pipeline_confirms(o->view->pipeline, id);
     if (wiring && ft_wiring_confirms(wiring, id)) {
-        struct ft_crossing_proof proof = ft_wiring_proof(wiring, id);
-
-        out->has_samples = out->has_flows = proof.samples != 0;
-        out->samples = proof.samples;
-        out->flows = proof.flows;
+        out->proof = ft_wiring_proof(wiring, id);
+        out->has_proof = out->proof.samples != 0;
     }
+}
+
+static void fill_origin(Fabrictrace__TopologyPort *out, const struct origin *origin, bool linked)
+{
+    out->source = text(origin->source);
+    out->has_confirmed = linked;
+    out->confirmed = origin->confirmed;
+    out->has_samples = out->has_flows = origin->has_proof;
+    out->samples = origin->proof.samples;
+    out->flows = origin->proof.flows;
 }
 
 static void fill_port(Fabrictrace__TopologyPort *out, const struct of_topology *o, uint32_t id)
@@ -88,7 +104,7 @@ static void fill_port(Fabrictrace__TopologyPort *out, const struct of_topology *
     if (port->group != FT_NONE)
         out->group = text(ft_topology_group(t, port->group)->name);
     if (port->peer != FT_NONE || port->nic != FT_NONE)
-        fill_origin(out, o->view, id, port->peer != FT_NONE);
+        fill_origin(out, &o->origins[id], port->peer != FT_NONE);
 }
 
 /* Memory of one message, given back all at once. */
@@ -265,50 +281,91 @@ static bool write_part(struct of_topology *o, struct ft_writer *w, uint32_t coun
     return o->index >= count;
 }
 
+/* Begins, or begins again, with the topology of the join. -ENOMEM. */
+static int follow(struct of_topology *o)
+{
+    const struct ft_topology *t = ft_join_topology(o->view->stages->join);
+
+    if (t == o->topology)
+        return 0;
+    ft_topology_free(o->topology);
+    ft_findings_free(&o->open);
+    free(o->origins);
+    o->topology = ft_topology_keep(t);
+    o->origins = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*o->origins));
+    o->part = OPEN;
+    o->index = 0;
+    return o->origins ? 0 : -ENOMEM;
+}
+
+static void next_part(struct of_topology *o, enum part part)
+{
+    o->part = part;
+    o->index = 0;
+}
+
+/* True when that was the last of what may change while the answer is sent. */
+static bool look(struct of_topology *o)
+{
+    const struct ft_wiring *wiring = o->view->stages->wiring;
+    int64_t now_ms = ft_pipeline_now_ms(o->view->pipeline);
+    uint32_t ports = ft_topology_ports(o->topology);
+
+    if (o->part == OPEN) {
+        if (!wiring || !ft_wiring_find(wiring, now_ms, &o->index, &o->open))
+            next_part(o, ORIGINS);
+        return false;
+    }
+    for (uint32_t i = 0; i < PORTS_A_STEP && o->index < ports; i++, o->index++)
+        find_origin(&o->origins[o->index], o, o->index);
+    return o->index >= ports;
+}
+
+static void write_begin(struct ft_writer *w, const struct of_topology *o)
+{
+    ft_write_str(w, "{\"schema\":\"fabrictrace.topology.v1\",\"fabric\":");
+    ft_json_write_text(w, ft_topology_fabric(o->topology));
+    ft_write_str(w, ",\"switches\":[");
+}
+
 static int more(void *arg, struct ft_writer *w)
 {
     struct of_topology *o = arg;
-    const struct ft_topology *t = ft_join_topology(o->view->stages->join);
 
-    if (t != o->topology || ft_topology_ports(t) != o->port_count)
-        return -ESTALE;
-    if (!o->begun) {
-        ft_write_str(w, "{\"schema\":\"fabrictrace.topology.v1\",\"fabric\":");
-        ft_json_write_text(w, ft_topology_fabric(t));
-        ft_write_str(w, ",\"switches\":[");
-        o->begun = true;
+    switch (o->part) {
+    case OPEN:
+    case ORIGINS:
+        if (follow(o) < 0)
+            return -ENOMEM;
+        if (look(o)) {
+            write_begin(w, o);
+            next_part(o, SWITCHES);
+        }
         return 1;
-    }
-    if (o->part == SWITCHES) {
-        if (!write_part(o, w, ft_topology_switches(t), PORTS_A_STEP, write_switch))
-            return 1;
-        ft_write_str(w, "],\"hosts\":[");
-        o->part = HOSTS;
-        o->index = 0;
+    case SWITCHES:
+        if (write_part(o, w, ft_topology_switches(o->topology), PORTS_A_STEP, write_switch)) {
+            ft_write_str(w, "],\"hosts\":[");
+            next_part(o, HOSTS);
+        }
         return 1;
+    case HOSTS:
+        break;
     }
-    if (o->part == OPEN) {
-        if (o->view->stages->wiring &&
-            ft_wiring_find(o->view->stages->wiring, ft_pipeline_now_ms(o->view->pipeline),
-                           &o->index, &o->open))
-            return 1;
-        ft_write_u8(w, ']');
-        write_open(w, &o->open);
-        ft_write_str(w, "}\n");
-        return 0;
-    }
-    if (!write_part(o, w, ft_topology_hosts(t), NICS_A_STEP, write_host))
+    if (!write_part(o, w, ft_topology_hosts(o->topology), NICS_A_STEP, write_host))
         return 1;
-    o->part = OPEN;
-    o->index = 0;
-    return 1;
+    ft_write_u8(w, ']');
+    write_open(w, &o->open);
+    ft_write_str(w, "}\n");
+    return 0;
 }
 
 static void free_topology(void *arg)
 {
     struct of_topology *o = arg;
 
+    ft_topology_free(o->topology);
     ft_findings_free(&o->open);
+    free(o->origins);
     free(o);
 }
 
@@ -320,14 +377,15 @@ int ft_api_topology(void *arg, const struct ft_http_request *request, struct ft_
     struct of_topology *o = calloc(1, sizeof(*o));
     struct ft_http_slices slices = {more, free_topology, o, sizeof(*o)};
 
-    if (!o || stranger) {
-        free(o);
+    if (o)
+        o->view = view;
+    if (!o || stranger || follow(o) < 0) {
+        if (o)
+            free_topology(o);
         return stranger ? ft_api_refuse(body, 400, "'%.40s' is not a filter here", stranger)
                         : ft_api_refuse(body, 503, "no memory");
     }
-    o->view = view;
-    o->topology = ft_join_topology(view->stages->join);
-    o->port_count = ft_topology_ports(o->topology);
+    slices.bytes += ft_topology_ports(o->topology) * sizeof(*o->origins);
     return ft_http_answer_slices(request, &slices)
                ? ft_api_refuse(body, 503, "too many responses are pending: try again later")
                : 200;

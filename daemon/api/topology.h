@@ -2,8 +2,8 @@
 #ifndef FT_DAEMON_API_TOPOLOGY_H
 #define FT_DAEMON_API_TOPOLOGY_H
 /*
- * /api/v1/topology: one message fabrictrace.topology.v1, made in slices; arg is the view. A client
- * whose topology was replaced meanwhile is cut off: half of each would be none.
+ * /api/v1/topology: one message fabrictrace.topology.v1, made in slices; arg is the view. Where
+ * the topology is replaced meanwhile, all of the answer is of the one before or of the new one.
  */
 struct ft_http_request;
 struct ft_writer;

@@ -155,7 +155,8 @@ void ft_http_channel_stats(const struct ft_http_channel *channel,
 
 /* Blocking GET of http://endpoint/target. target is in URL form already. Appends the body.
  * Returns the status code, or -errno with a reason in error that names the endpoint (-ECONNREFUSED,
- * -ETIMEDOUT, -EHOSTUNREACH for an unknown host, -EBADMSG, -EMSGSIZE ...). -ETIMEDOUT comes after
+ * -ETIMEDOUT, -EHOSTUNREACH for an unknown host, -EBADMSG, -EMSGSIZE ...; -ENODATA: the connection
+ * ended before the answer did, and what came of it must not be used). -ETIMEDOUT comes after
  * timeout_ns, and when nothing went or came for FT_HTTP_QUIET_NS. stop_fd, -1: none, ends it with
  * -ECANCELED when it can be read, and so does a signal then. */
 /* A server as a client names it. */

@@ -16,9 +16,11 @@
 
 #include "lib/base/clock.h"
 #include "lib/io/endpoint.h"
+#include "lib/io/http_response.h"
 #include "lib/io/tls_client.h"
 
-#define HEAD_BYTES_MAX (64 << 10)
+#define REQUEST_BYTES_MAX (64 << 10)
+#define NOT_HTTP          "the answer is not HTTP"
 
 struct get {
     const struct ft_http_server *server;
@@ -30,9 +32,8 @@ struct get {
     int stop_fd;
     char *error;
     size_t error_bytes;
-    FILE *out;   /* takes the body of a 200; NULL: it stays in memory */
-    bool saving; /* the head is over, and the body goes there */
-    long long promised, saved;
+    FILE *out; /* takes the body of a 200; NULL: it stays in memory */
+    struct ft_http_response response;
 };
 
 static int fail(const struct get *get, int err, const char *what)
@@ -194,9 +195,8 @@ static int send_request(const struct get *get, const char *target)
     size_t sent = 0;
     int ret = 0;
 
-    ft_writer_init(&w, HEAD_BYTES_MAX);
-    /* 1.0: the answer comes in one piece and ends with the connection. */
-    ft_write_fmt(&w, "GET %s HTTP/1.0\r\nHost: %s\r\nConnection: close\r\n", target, get->endpoint);
+    ft_writer_init(&w, REQUEST_BYTES_MAX);
+    ft_write_fmt(&w, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n", target, get->endpoint);
     if (get->server->token)
         ft_write_fmt(&w, "Authorization: Bearer %s\r\n", get->server->token);
     ft_write_str(&w, "\r\n");
@@ -214,112 +214,57 @@ static int send_request(const struct get *get, const char *target)
     return ret < 0 ? fail_errno(get, -ret) : 0;
 }
 
-/* The Content-Length of a head that ends with an empty line; -1 when it has none, -2 when it cannot
- * be read (RFC 9110 section 8.6). */
-static long long content_length(const char *head)
+/* Takes in a piece of the answer; the body of a 200 goes to the file where there is one. */
+static int take(struct get *get, const uint8_t *bytes, size_t len, struct ft_writer *w)
 {
-    static const char name[] = "\r\nContent-Length:";
-    const char *at = strcasestr(head, name);
-    char *end;
-    long long value;
+    struct ft_http_response *r = &get->response;
 
-    if (!at)
-        return -1;
-    at += sizeof(name) - 1;
-    at += strspn(at, " \t");
-    if (at[0] < '0' || at[0] > '9')
-        return -2;
-    errno = 0;
-    value = strtoll(at, &end, 10);
-    return errno || *end != '\r' ? -2 : value;
-}
+    while (len && !ft_http_response_complete(r)) {
+        const uint8_t *body;
+        size_t body_len;
+        ssize_t n = ft_http_response_take(r, bytes, len, &body, &body_len);
 
-/* The status of an answer, and what its head promises; -EBADMSG: it has no complete head. */
-static int read_head(const struct ft_writer *answer, size_t *head_len, long long *promised)
-{
-    const uint8_t *split = answer->len ? memmem(answer->bytes, answer->len, "\r\n\r\n", 4) : NULL;
-    int status = -1;
-    char *head;
-
-    *head_len = split ? (size_t)(split - answer->bytes) + 4 : 0;
-    if (!split || *head_len > HEAD_BYTES_MAX)
-        return -EBADMSG;
-    head = strndup((const char *)answer->bytes, *head_len);
-    if (!head)
-        return -ENOMEM;
-    if (strncmp(head, "HTTP/1.", 7) == 0 && strspn(head + 7, "01") == 1 && head[8] == ' ' &&
-        strspn(head + 9, "0123456789") == 3 && (head[12] == ' ' || head[12] == '\r'))
-        status = atoi(head + 9);
-    *promised = content_length(head);
-    free(head);
-    return status < 100 || *promised == -2 ? -EBADMSG : status;
-}
-
-/* Writes out what came of the body of a 200. Any other answer stays where it is. */
-static int save(struct get *get, struct ft_writer *w)
-{
-    size_t skip = 0;
-
-    if (!get->saving) {
-        int status = read_head(w, &skip, &get->promised);
-
-        if (status == -EBADMSG && w->len <= HEAD_BYTES_MAX)
-            return 0; /* there is more to come */
-        if (status != 200) {
-            get->out = NULL;
-            return 0;
+        if (n < 0)
+            return fail(get, (int)n, n == -ENOMEM ? "no memory" : NOT_HTTP);
+        if (get->out && r->status == 200) {
+            if (fwrite(body, 1, body_len, get->out) != body_len)
+                return fail_errno(get, errno);
+        } else {
+            ft_write_bytes(w, body, body_len);
         }
-        get->saving = true;
+        if (!ft_writer_ok(w))
+            return fail(get, -EMSGSIZE, "the answer is too large");
+        bytes += n;
+        len -= (size_t)n;
     }
-    if (fwrite(w->bytes + skip, 1, w->len - skip, get->out) != w->len - skip)
-        return -errno;
-    get->saved += (long long)(w->len - skip);
-    ft_writer_reset(w);
     return 0;
 }
 
+/* The status of a complete answer. */
 static int receive_all(struct get *get, struct ft_writer *w)
 {
-    uint8_t chunk[16384];
+    uint8_t piece[16384];
+    int status, ret = 0;
 
-    for (;;) {
-        ssize_t n = receive(get, chunk, sizeof(chunk));
-        int ret = 0;
+    while (!ft_http_response_complete(&get->response)) {
+        ssize_t n = receive(get, piece, sizeof(piece));
 
         if (n == 0)
-            return 0;
-        if (n > 0)
-            ft_write_bytes(w, chunk, (size_t)n);
-        else
-            ret = wait_after(get, n);
-        if (!ft_writer_ok(w))
-            return fail(get, -EMSGSIZE, "the answer is too large");
-        if (n > 0 && get->out)
-            ret = save(get, w);
+            break;
+        if (n > 0) {
+            ret = take(get, piece, (size_t)n, w);
+            if (ret < 0)
+                return ret;
+            continue;
+        }
+        ret = wait_after(get, n);
         if (ret < 0)
             return fail_errno(get, -ret);
     }
-}
-
-/* Takes the answer apart: RFC 9112 sections 2 to 4. */
-static int take_answer(const struct get *get, const struct ft_writer *answer,
-                       struct ft_writer *body)
-{
-    long long promised;
-    size_t head_len;
-    int status = read_head(answer, &head_len, &promised);
-    size_t body_len = answer->len - head_len;
-
-    if (status < 0)
-        return fail(get, status, status == -ENOMEM ? "no memory" : "the answer is not HTTP");
-    if (promised >= 0 && (unsigned long long)promised > body_len)
-        return fail(get, -EBADMSG, "the answer was cut off");
-    if (promised >= 0)
-        body_len = (size_t)promised;
-    ft_write_bytes(body, answer->bytes + head_len, body_len);
-    if (!ft_writer_ok(body))
-        return fail(get, -EMSGSIZE, "the answer is too large");
-    return status;
+    status = ft_http_response_end(&get->response);
+    return status >= 0
+               ? status
+               : fail(get, status, status == -ENODATA ? "the answer was cut off" : NOT_HTTP);
 }
 
 int ft_http_save(const struct ft_http_server *server, const char *target, int64_t timeout_ns,
@@ -334,10 +279,9 @@ int ft_http_save(const struct ft_http_server *server, const char *target, int64_
         .error_bytes = error_bytes,
         .out = out,
     };
-    struct ft_writer answer;
     int ret;
 
-    ft_writer_init(&answer, FT_HTTP_BODY_BYTES_MAX + HEAD_BYTES_MAX);
+    ft_http_response_init(&get.response);
     ret = find_server(&get);
     if (ret == 0)
         ret = connect_any(&get);
@@ -346,12 +290,8 @@ int ft_http_save(const struct ft_http_server *server, const char *target, int64_
     if (ret == 0)
         ret = send_request(&get, target);
     if (ret == 0)
-        ret = receive_all(&get, &answer);
-    if (ret == 0 && get.saving)
-        ret = get.promised > get.saved ? fail(&get, -EBADMSG, "the answer was cut off") : 200;
-    else if (ret == 0)
-        ret = take_answer(&get, &answer, body);
-    ft_writer_free(&answer);
+        ret = receive_all(&get, body);
+    ft_http_response_free(&get.response);
     ft_tls_client_free(get.tls);
     if (get.fd >= 0)
         close(get.fd);

@@ -30,6 +30,7 @@ lib_io_libftio_a_SOURCES = \
 	lib/io/http.c lib/io/http_answer.c lib/io/http_channel.c lib/io/http_clients.c \
 	lib/io/http_files.c lib/io/http_get.c lib/io/http_gzip.c lib/io/http_routes.c lib/io/http_slices.c \
 	lib/io/http_rendering.c lib/io/http_rendering.h \
+	lib/io/http_response.c lib/io/http_response.h \
 	lib/io/web_client.c lib/io/web_client.h \
 	lib/io/http.h lib/io/http_impl.h \
 	lib/io/snmp.h lib/io/snmp_impl.h \

@@ -145,4 +145,53 @@ START_TEST(while_the_fabric_goes_on)
 }
 END_TEST
 
-FT_UNIT_MAIN("answers", every_flow_in_slices, the_fastest_of_many, while_the_fabric_goes_on)
+static unsigned change_at;
+
+static void change(unsigned step)
+{
+    if (step == change_at)
+        ck_assert_int_eq(ft_pipeline_set_topology(pipeline, leafspine(2, 2, 1)), 0);
+}
+
+static bool same(const struct ft_writer *a, const struct ft_writer *b)
+{
+    return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
+}
+
+/* At whatever step another topology comes, an answer has all of one of them, and its end. */
+START_TEST(another_topology_meanwhile)
+{
+    const struct ft_http_request request = {{NULL}, {NULL}};
+    struct ft_writer before, after;
+    unsigned of_before = 0, of_after = 0;
+
+    open_fabric(40, 60);
+    ft_writer_init(&all, 1 << 30);
+    ft_writer_init(&before, 1 << 30);
+    ft_writer_init(&after, 1 << 30);
+    answer(ft_api_topology, &request, NULL, &before);
+    ck_assert_uint_eq(count_of((char *)before.bytes, before.len, "\"tier\""), 100);
+    ck_assert_uint_eq(count_of((char *)before.bytes, before.len, "\"source\":\"static\""),
+                      2 * 40 * 60 + 40);
+    change_at = 0;
+    change(0);
+    answer(ft_api_topology, &request, NULL, &after);
+    ck_assert_uint_eq(count_of((char *)after.bytes, after.len, "\"tier\""), 4);
+    for (; of_before < 2; change_at++) {
+        ck_assert_int_eq(ft_pipeline_set_topology(pipeline, leafspine(40, 60, 1)), 0);
+        ft_writer_reset(&all);
+        answer(ft_api_topology, &request, change, &all);
+        ck_assert_msg(same(&all, &before) || same(&all, &after), "step %u", change_at);
+        of_before += same(&all, &before);
+        of_after += same(&all, &after);
+    }
+    ck_assert_uint_ge(of_after, 2);
+    ft_writer_free(&all);
+    ft_writer_free(&before);
+    ft_writer_free(&after);
+    close_all();
+}
+END_TEST
+
+FT_UNIT_MAIN("answers", every_flow_in_slices, the_fastest_of_many, while_the_fabric_goes_on,
+             another_topology_meanwhile)

@@ -580,13 +580,13 @@ START_TEST(answers_that_are_none)
 {
     ck_assert_int_eq(get_from("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nab"), 200);
     ck_assert_int_eq(get_from("HTTP/1.1 503\r\n\r\n"), 503);
-    ck_assert_int_eq(get_from("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), -EBADMSG);
+    ck_assert_int_eq(get_from("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"), -ENODATA);
     ck_assert_ptr_nonnull(strstr(error, "cut off"));
     ck_assert_int_eq(get_from("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nab"), -EBADMSG);
-    ck_assert_int_eq(get_from("HTTP/1.1 200 OK\r\nContent-Le"), -EBADMSG);
+    ck_assert_int_eq(get_from("HTTP/1.1 200 OK\r\nContent-Le"), -ENODATA);
     ck_assert_int_eq(get_from("HTTP/1.1 20 OK\r\n\r\n"), -EBADMSG);
     ck_assert_int_eq(get_from("SSH-2.0-x\r\n\r\n"), -EBADMSG);
-    ck_assert_int_eq(get_from(""), -EBADMSG);
+    ck_assert_int_eq(get_from(""), -ENODATA);
     ck_assert_int_eq(get_from(NULL), -ETIMEDOUT);
 }
 END_TEST

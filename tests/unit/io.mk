@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 io_tests = tests/unit/check_loop tests/unit/check_netlink tests/unit/check_pcap tests/unit/check_frame \
 	tests/unit/check_transport tests/unit/check_tls tests/unit/check_http tests/unit/check_http_room \
-	tests/unit/check_http_rendering \
+	tests/unit/check_http_rendering tests/unit/check_http_response \
 	tests/unit/check_spool tests/unit/check_turns tests/unit/check_standby tests/unit/check_kafka_consumer \
 	tests/unit/check_kafka_group tests/unit/check_kafka_commit tests/unit/check_kafka_topics
 check_PROGRAMS += $(io_tests)
@@ -60,6 +60,10 @@ tests_unit_check_http_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 tests_unit_check_http_rendering_SOURCES = tests/unit/check_http_rendering.c tests/unit/unit.h
 tests_unit_check_http_rendering_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_http_rendering_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_http_response_SOURCES = tests/unit/check_http_response.c tests/unit/unit.h
+tests_unit_check_http_response_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_http_response_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_http_room_SOURCES = tests/unit/check_http_room.c tests/unit/unit.h
 tests_unit_check_http_room_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

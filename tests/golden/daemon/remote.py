@@ -163,6 +163,23 @@ def test_others(folder):
         check(f"'{endpoint}' is no endpoint", code == 64 and "HOST:PORT" in err, (code, err))
 
 
+def test_cut_off(folder):
+    """An answer that ends before its end is none, whichever of the two ends it has."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+    whole = b'{"schema":"fabrictrace.topology.v1","fabric":"f","switches":[],"hosts":[]}\n'
+    for what, sent in (("nothing", b""), ("half a head", head),
+                       ("a chunk, and no last one",
+                        head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(whole), whole)),
+                       ("a byte less than promised",
+                        head + b"Content-Length: %d\r\n\r\n%b" % (len(whole) + 1, whole))):
+        server = Listener(sent)
+        code, out, err = tool("topology", "--json", "--endpoint", server.endpoint[8:])
+        check(what, (code, out) == (69, "") and "the answer was cut off" in err, (code, out, err))
+    server = Listener(head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(whole), whole))
+    code, out, err = tool("topology", "--json", "--endpoint", server.endpoint[8:])
+    check("a whole one", code == 0 and '"fabric"' in out, (code, out, err))
+
+
 def test_secrecy(folder):
     """While it waits for an answer, nobody sees the token in what the kernel shows of it."""
     token = secret(folder / "token", TOKEN)
@@ -182,4 +199,4 @@ def test_secrecy(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_remote, test_others, test_secrecy))
+    sys.exit(rig.run_tests(test_remote, test_others, test_cut_off, test_secrecy))
