@@ -143,7 +143,7 @@ static inline size_t count_of(const char *text, size_t len, const char *what)
     const char *at = text;
     size_t n = 0, size = strlen(what);
 
-    while ((at = memmem(at, len - (size_t)(at - text), what, size))) {
+    while (len && (at = memmem(at, len - (size_t)(at - text), what, size))) {
         n++;
         at += size;
     }
