@@ -32,7 +32,7 @@ struct workload {
     struct task *tasks;
     uint32_t *children;
     uint32_t lowest; /* no task below it is free */
-    uint32_t free, ongoing;
+    uint32_t free, ongoing, done;
     uint32_t cpu, compute, comm; /* nodes in flight; receives are in none */
     uint64_t pass;
     bool finished;
@@ -75,6 +75,7 @@ static void end_task(struct sim *sim, uint32_t rank, uint32_t node)
         --*slot;
     w->tasks[node].state = DONE;
     w->ongoing--;
+    w->done++;
     for (uint32_t i = w->tasks[node].first; i < w->tasks[node + 1].first; i++) {
         struct task *child = &w->tasks[w->children[i]];
 
@@ -163,7 +164,8 @@ static void look_whether_finished(struct sim *sim, uint32_t rank)
 {
     struct workload *w = &sim->loads[rank];
 
-    if (w->free || w->ongoing || w->cpu || w->compute || w->comm)
+    /* One that waits for what never comes is not done, though nothing of its rank runs any more. */
+    if (w->ongoing || w->cpu || w->compute || w->comm || w->done < sim->in->ranks[rank].count)
         return;
     w->finished = true;
     sim->finished_ns[rank] = ft_astra_now(sim->net);

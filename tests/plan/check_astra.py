@@ -197,6 +197,20 @@ class Whatif(unittest.TestCase):
             "all-gather-implementation": ["direct"], "preferred-dataset-splits": 1})
         self.assertEqual(times, [10 + 20031 + 10] * n)
 
+    def test_nodes_that_wait_for_ever(self):
+        """For each other, for themselves, for one that the trace lacks, behind one that has ended: of that rank
+        there is no line, and it is an error."""
+        for nodes in ([chakra.compute(1, 5, deps=(2,)), chakra.compute(2, 5, deps=(1,))],
+                      [chakra.compute(1, 5, deps=(1,))], [chakra.compute(1, 5, deps=(9,))],
+                      [chakra.compute(1, 5), chakra.compute(2, 5, deps=(1, 9))],
+                      [chakra.node(1, "c", 4, [], ctrl=(9,), duration=1)]):
+            ranks = [[chakra.compute(1, 7)], nodes, [chakra.compute(1, 7)], []]
+            rc, out, err = self.run_whatif(ranks, "Ring", 4)
+            self.assertEqual((rc, [json.loads(line) for line in out.splitlines()]), (65, [
+                {"rank": 0, "finished_ns": 7000}, {"rank": 2, "finished_ns": 7000},
+                {"rank": 3, "finished_ns": 0}]))
+            self.assertIn("1 rank never ends, rank 1 first", err)
+
     def test_what_never_ends_is_told(self):
         ranks = [[chakra.message(1, RECV, 1, 0, MIB)], [], [], []]
         rc, out, err = self.run_whatif(ranks, "Ring", 4)
