@@ -288,16 +288,21 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
 {
     struct placed p = {0};
     struct ft_measured m;
-    double step_s, *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
+    double step_s, *rate_bps = NULL;
+    double *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
     int rc = w->times && !times_s ? -ENOMEM : assign_all(w, o, seed, &p);
 
     for (uint32_t i = 0; rc == 0 && o->policy != FT_WHATIF_FLOWLET && i < in->count; i++)
         if (p.first[i + 1] - p.first[i] > o->paths)
             o->paths = p.first[i + 1] - p.first[i];
+    if (rc == 0 && w->times) {
+        rate_bps = calloc((size_t)p.first[in->count] + 1, sizeof(*rate_bps));
+        rc = rate_bps ? 0 : -ENOMEM;
+    }
     if (rc == 0)
-        rc = ft_measure(in, p.paths, p.first, &m);
+        rc = ft_measure(in, p.paths, p.first, rate_bps, &m);
     if (rc == 0 && w->times)
-        rc = ft_times_play(w->times, in, p.paths, p.first, times_s, &step_s);
+        rc = ft_times_play(w->times, in, p.paths, p.first, rate_bps, times_s, &step_s);
     if (rc == 0) {
         add_draw(o, &m);
         if (o->has_moves)
@@ -308,6 +313,7 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
             add_to(&o->step_s, step_s, o->draws);
         o->draws++;
     }
+    free(rate_bps);
     free(times_s);
     placed_free(&p);
     return rc;

@@ -183,7 +183,7 @@ static int measure_layer(const struct parts *p, const struct ft_policy_input *in
 }
 
 int ft_measure(const struct ft_policy_input *in, const struct ft_path *paths, const uint32_t *first,
-               struct ft_measured *out)
+               double *rate_bps, struct ft_measured *out)
 {
     struct parts p;
     uint32_t at = 0;
@@ -199,6 +199,8 @@ int ft_measure(const struct ft_policy_input *in, const struct ft_path *paths, co
         for (int down = 0; down < 2 && rc == 0; down++)
             rc = measure_layer(&p, in, tier, down ? FT_DIRECTION_DOWN : FT_DIRECTION_UP, out,
                                &out->layers[at++]);
+    if (rc == 0 && rate_bps)
+        memcpy(rate_bps, p.rate, p.count * sizeof(*rate_bps));
     parts_free(&p);
     return rc;
 }

@@ -32,9 +32,9 @@ struct ft_measured {
     double hottest_load;
 };
 
-/* paths: of each flow those that share it alike, paths[first[f]] up to paths[first[f + 1]].
- * -ENOMEM. */
+/* paths: of each flow those that share it alike, paths[first[f]] up to paths[first[f + 1]]. Fills
+ * rate_bps, by path, where it is not NULL. -ENOMEM. */
 int ft_measure(const struct ft_policy_input *in, const struct ft_path *paths, const uint32_t *first,
-               struct ft_measured *out);
+               double *rate_bps, struct ft_measured *out);
 
 #endif

@@ -395,22 +395,21 @@ static void add_round(struct stage *s, const struct ft_times *t, const struct ft
     end_round(s, s->round_count - 1);
 }
 
-/* What flows of no collective leave of each link. */
+/* What flows of no collective leave of each link. They take their fair rate and not their demand:
+ * behind a full link that is all that a NIC can send. */
 static void fill_capacity(struct stage *s, const struct ft_times *t,
                           const struct ft_policy_input *in, const struct ft_path *paths,
-                          const uint32_t *first)
+                          const uint32_t *first, const double *rate_bps)
 {
     uint32_t links = ft_links_of(in->topology);
 
     for (uint32_t flow = 0; flow < in->count; flow++) {
-        double part = (double)in->demands[flow].rate_bps / (first[flow + 1] - first[flow]);
-
         for (uint32_t i = first[flow]; !t->used[flow] && i < first[flow + 1]; i++) {
             uint32_t list[FT_PATH_LINKS_MAX];
             uint32_t n = ft_path_links(in->topology, &paths[i], list);
 
             for (uint32_t k = 0; k < n; k++)
-                s->capacity[list[k]] += part;
+                s->capacity[list[k]] += rate_bps[i];
         }
     }
     for (uint32_t l = 0; l < links; l++) {
@@ -421,15 +420,15 @@ static void fill_capacity(struct stage *s, const struct ft_times *t,
 }
 
 int ft_times_play(const struct ft_times *t, const struct ft_policy_input *in,
-                  const struct ft_path *paths, const uint32_t *first, double *times_s,
-                  double *step_s)
+                  const struct ft_path *paths, const uint32_t *first, const double *rate_bps,
+                  double *times_s, double *step_s)
 {
     struct stage s = {0};
     int rc = stage_init(&s, t, in, first);
 
     if (rc)
         goto out;
-    fill_capacity(&s, t, in, paths, first);
+    fill_capacity(&s, t, in, paths, first, rate_bps);
     for (uint32_t i = 0; i < t->count; i++) {
         const struct ft_played *c = &t->items[i];
 

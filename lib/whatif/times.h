@@ -10,8 +10,8 @@
  * has n - 1 rounds (AllReduce twice as many), played as at most 8 longer ones; anything else is one
  * round, as trees and point-to-point transfers are pipelines. One follows another in its
  * communicator after the same pause as was measured; communicators of a job run beside each other.
- * Flows of no collective keep what they had. What runs inside a host is not seen, and costs
- * nothing here. Owner: the caller.
+ * Flows of no collective take what is theirs while all flows send. What runs inside a host is not
+ * seen, and costs nothing here. Owner: the caller.
  */
 #include <stdint.h>
 
@@ -50,9 +50,10 @@ struct ft_times {
 int ft_times_init(struct ft_times *t, const struct ft_captured *c);
 void ft_times_free(struct ft_times *t);
 
-/* paths and first as of ft_measure(). Fills times_s[count]; INFINITY: it never ends. -ENOMEM. */
+/* paths, first and rate_bps as of ft_measure(). Fills times_s[count]; INFINITY: it never ends.
+ * -ENOMEM. */
 int ft_times_play(const struct ft_times *t, const struct ft_policy_input *in,
-                  const struct ft_path *paths, const uint32_t *first, double *times_s,
-                  double *step_s);
+                  const struct ft_path *paths, const uint32_t *first, const double *rate_bps,
+                  double *times_s, double *step_s);
 
 #endif
