@@ -96,6 +96,7 @@ struct ft_args {
     const char *records;                     /* of whatif: what a daemon wrote */
     uint32_t pairs, spray, add_spines;       /* of whatif */
     uint64_t fabric_bps;                     /* likewise; 0: as it is */
+    const char *link_speeds;                 /* likewise; NULL: as they are */
     bool unaware;                            /* the network that knows no congestion */
     const char *flows, *previous, *failed;   /* of plan and whatif: files, links */
     const char *apply, *withdraw;            /* of a job's plan: folders */

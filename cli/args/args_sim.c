@@ -82,6 +82,9 @@ int ft_args_sim_option(struct ft_args *args, int c, const char *value, FILE *err
     case OPT_FLOWS:
         args->flows = value;
         break;
+    case OPT_LINK_SPEED:
+        args->link_speeds = value;
+        break;
     case OPT_PREVIOUS:
         args->previous = value;
         break;

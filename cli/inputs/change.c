@@ -3,10 +3,14 @@
 
 #include "cli/inputs/change.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/args/args_options.h"
 #include "cli/inputs/inputs.h"
+
+#define SPEED_MAX_BPS UINT64_C(1000000000000000)
 
 /* What is built from what. */
 struct change {
@@ -14,11 +18,48 @@ struct change {
     struct ft_topology_builder *b;
     struct ft_diag *diag;
     uint64_t fabric_bps;
+    uint64_t *link_bps; /* by port; 0: not named */
 };
 
 static uint64_t speed_of(const struct change *c, const struct ft_port *p)
 {
     return p->peer != FT_NONE && c->fabric_bps ? c->fabric_bps : p->speed_bps;
+}
+
+/* LINK=BPS, at both ends of the link. */
+static void name_speed(const struct change *c, char *item)
+{
+    char *equals = strrchr(item, '=');
+    uint64_t bps = 0;
+    uint32_t port;
+
+    if (!equals || ft_args_number(equals + 1, item + strlen(item), &bps) || bps == 0 ||
+        bps > SPEED_MAX_BPS) {
+        ft_diag_add(c->diag, NULL, 0, "--link-speed: '%s' has no speed: LINK=BPS", item);
+        return;
+    }
+    *equals = '\0';
+    port = ft_inputs_port(c->t, item);
+    if (port == FT_NONE || ft_topology_port(c->t, port)->peer == FT_NONE)
+        ft_diag_add(c->diag, NULL, 0, "--link-speed: '%s' is not a link between switches", item);
+    else
+        c->link_bps[port] = c->link_bps[ft_topology_port(c->t, port)->peer] = bps;
+}
+
+/* -ENOMEM. */
+static int name_speeds(struct change *c, const char *speeds)
+{
+    char *list = speeds ? strdup(speeds) : NULL, *rest = list, *item;
+
+    c->link_bps = calloc((size_t)ft_topology_ports(c->t) + 1, sizeof(*c->link_bps));
+    if (!c->link_bps || (speeds && !list)) {
+        free(list);
+        return -ENOMEM;
+    }
+    while ((item = strsep(&rest, ",")))
+        name_speed(c, item);
+    free(list);
+    return 0;
 }
 
 static void copy_switches(const struct change *c)
@@ -33,8 +74,9 @@ static void copy_switches(const struct change *c)
     /* In the order of their ids, so that they keep them. */
     for (uint32_t i = 0; i < ft_topology_ports(c->t); i++) {
         const struct ft_port *p = ft_topology_port(c->t, i);
+        uint64_t bps = c->link_bps[i] ? c->link_bps[i] : speed_of(c, p);
 
-        ft_topology_add_port(c->b, p->switch_id, p->name, p->ifindex, speed_of(c, p), c->diag);
+        ft_topology_add_port(c->b, p->switch_id, p->name, p->ifindex, bps, c->diag);
     }
 }
 
@@ -108,25 +150,26 @@ static void add_spines(const struct change *c, uint32_t count)
         ft_diag_add(c->diag, NULL, 0, "--add-spines: the fabric has none yet");
 }
 
-struct ft_topology *ft_change_fabric(const struct ft_topology *t, uint32_t spines,
-                                     uint64_t fabric_bps, FILE *err)
+struct ft_topology *ft_change_fabric(const struct ft_topology *t, const struct ft_change *change,
+                                     FILE *err)
 {
-    struct change c = {.t = t, .fabric_bps = fabric_bps};
+    struct change c = {.t = t, .fabric_bps = change->fabric_bps};
     struct ft_topology *changed = NULL;
 
     c.diag = ft_diag_new();
     c.b = ft_topology_builder_new(ft_topology_fabric(t));
-    if (c.diag && c.b) {
+    if (c.diag && c.b && name_speeds(&c, change->link_speeds) == 0) {
         copy_switches(&c);
         copy_links(&c);
         copy_hosts(&c);
-        add_spines(&c, spines);
+        add_spines(&c, change->add_spines);
         if (ft_diag_count(c.diag) == 0)
             changed = ft_topology_build(c.b, c.diag);
         ft_inputs_complain(err, "whatif", c.diag);
     } else {
         fprintf(err, "fabrictrace whatif: no memory\n");
     }
+    free(c.link_bps);
     ft_topology_builder_free(c.b);
     ft_diag_free(c.diag);
     return changed;

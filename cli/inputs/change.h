@@ -3,15 +3,21 @@
 #define FT_CLI_INPUTS_CHANGE_H
 /*
  * A fabric as it would be: with more spines, each wired as one of those there are, or with links
- * between switches of another speed. Ids of what was there stay.
+ * between switches, all or some, of another speed. Ids of what was there stay.
  */
 #include <stdint.h>
 #include <stdio.h>
 
 #include "lib/fabric/topology.h"
 
-/* fabric_bps 0: speeds stay. NULL after a complaint to err. */
-struct ft_topology *ft_change_fabric(const struct ft_topology *t, uint32_t add_spines,
-                                     uint64_t fabric_bps, FILE *err);
+struct ft_change {
+    uint32_t add_spines;
+    uint64_t fabric_bps;     /* of links between switches; 0: speeds stay */
+    const char *link_speeds; /* LINK=BPS,...: of these alone, whatever fabric_bps is; NULL: none */
+};
+
+/* NULL after a complaint to err. */
+struct ft_topology *ft_change_fabric(const struct ft_topology *t, const struct ft_change *change,
+                                     FILE *err);
 
 #endif

@@ -73,10 +73,27 @@ static void fail_port(const struct ft_topology *t, uint32_t port, bool *dead)
         dead[peer] = true;
 }
 
-/* A switch, or SWITCH/PORT where the names themselves may have slashes. */
+uint32_t ft_inputs_port(const struct ft_topology *t, char *name)
+{
+    uint32_t port = FT_NONE;
+
+    for (char *slash = strchr(name, '/'); slash && port == FT_NONE;
+         slash = strchr(slash + 1, '/')) {
+        uint32_t id;
+
+        *slash = '\0';
+        id = ft_topology_find_switch(t, name);
+        if (id != FT_NONE)
+            port = ft_topology_find_port(t, id, slash + 1);
+        *slash = '/';
+    }
+    return port;
+}
+
+/* A switch, or a port of one. */
 static bool fail_name(const struct ft_topology *t, char *name, bool *dead)
 {
-    uint32_t id = ft_topology_find_switch(t, name);
+    uint32_t id = ft_topology_find_switch(t, name), port;
 
     if (id != FT_NONE) {
         const struct ft_switch *w = ft_topology_switch(t, id);
@@ -85,20 +102,10 @@ static bool fail_name(const struct ft_topology *t, char *name, bool *dead)
             fail_port(t, w->ports[i], dead);
         return true;
     }
-    for (char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
-        uint32_t port = FT_NONE;
-
-        *slash = '\0';
-        id = ft_topology_find_switch(t, name);
-        if (id != FT_NONE)
-            port = ft_topology_find_port(t, id, slash + 1);
-        *slash = '/';
-        if (port != FT_NONE) {
-            fail_port(t, port, dead);
-            return true;
-        }
-    }
-    return false;
+    port = ft_inputs_port(t, name);
+    if (port != FT_NONE)
+        fail_port(t, port, dead);
+    return port != FT_NONE;
 }
 
 static int mark_failed(const char *names, const struct ft_topology *t, struct ft_diag *diag,

@@ -17,6 +17,10 @@ int ft_inputs_load(const struct ft_args *args, struct ft_inputs *inputs, FILE *e
 int ft_inputs_failed(const struct ft_args *args, const struct ft_topology *t, bool **dead,
                      FILE *err);
 
+/* The port of SWITCH/PORT, where the names themselves may have slashes; FT_NONE. Writes to name,
+ * and leaves it as it was. */
+uint32_t ft_inputs_port(const struct ft_topology *t, char *name);
+
 /* Every complaint, a line each, with what the terminal may not see replaced. */
 void ft_inputs_complain(FILE *err, const char *command, const struct ft_diag *diag);
 

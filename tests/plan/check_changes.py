@@ -124,6 +124,33 @@ class Changes(Tool):
         # What was observed stays what it was.
         self.assertEqual(fast["observed"]["figures"]["slowest_rate_bps"], 50 * GBPS)
 
+    def test_speed_of_one_link(self):
+        """The link from leaf 0 to spine 1 has 25 Gb/s. Who counts flows alone puts one there, which has 25; a
+        plan puts both on the other, for 50 each. Named from either end."""
+        flows = [path(0, 4, 0, 50), path(1, 5, 0, 50)]
+        for name in ("leaf0/up1", "spine1/down0"):
+            found = self.compare(2, flows, "--link-speed", f"{name}={25 * GBPS}")
+            self.assertEqual(found["greedy"]["figures"]["slowest_rate_bps"], 25 * GBPS)
+            self.assertEqual(found["plan"]["figures"]["slowest_rate_bps"], 50 * GBPS)
+            self.assertEqual(found["observed"]["figures"]["slowest_rate_bps"], 50 * GBPS)
+            self.assertNotIn("moves", found["plan"]["figures"])
+        # Two links, and over the speed of all of them.
+        found = self.compare(2, flows, "--fabric-speed", str(10 * GBPS), "--link-speed",
+                             f"leaf0/up0={200 * GBPS},spine0/down1={200 * GBPS}")
+        self.assertEqual(found["plan"]["figures"]["slowest_rate_bps"], 100 * GBPS)
+        self.assertEqual(found["greedy"]["figures"]["slowest_rate_bps"], 10 * GBPS)
+        for value, status, said in (
+                ("leaf0/up9=1000", 65, "'leaf0/up9' is not a link between switches"),
+                ("leaf0/p0=1000", 65, "'leaf0/p0' is not a link between switches"),
+                ("leaf0=1000", 65, "'leaf0' is not a link between switches"),
+                ("leaf0/up1", 65, "'leaf0/up1' has no speed"),
+                ("leaf0/up1=", 65, "'leaf0/up1=' has no speed"),
+                ("leaf0/up1=0", 65, "'leaf0/up1=0' has no speed"),
+                ("leaf0/up1=fast", 65, "'leaf0/up1=fast' has no speed")):
+            rc, out, err = self.run_tool(2, flows, "--link-speed", value)
+            self.assertEqual((rc, out), (status, ""), err)
+            self.assertIn(said, err)
+
     def test_oversubscribed(self):
         """Four flows of 100 Gb/s from leaf to leaf. Over two spines, 2:1, none can have more than a half, by
         whatever policy; with two spines more, 1:1, a plan and spraying give each all. And back."""
