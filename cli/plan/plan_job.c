@@ -143,11 +143,10 @@ static void verify(struct ft_plan_job *p)
                      predicted, wrong);
 }
 
-/* Everything that speaks against a plan. -EINTR. */
-static int judge(struct ft_plan_job *p)
+/* Flows of the job whose packets a source port does not send one way. */
+static void judge_flows(struct ft_plan_job *p)
 {
-    uint32_t sprayed = 0, tunnelled = 0;
-    int rc = 0;
+    uint32_t sprayed = 0, tunnelled = 0, changing = 0;
 
     for (uint32_t i = 0; i < p->captured.record_count; i++) {
         const Fabrictrace__Path *r = p->captured.records[i]->path;
@@ -156,6 +155,7 @@ static int judge(struct ft_plan_job *p)
             !ft_plan_is_of_job(p, r))
             continue;
         sprayed += r->has_state && r->state == FABRICTRACE__STATE__STATE_MULTIPATH;
+        changing += r->reason && strcmp(r->reason, "changing") == 0;
         tunnelled += r->outer != NULL;
     }
     if (sprayed)
@@ -167,6 +167,19 @@ static int judge(struct ft_plan_job *p)
         ft_plan_text(&p->refused,
                      "%u flows run in tunnels, whose outer header is what switches hash",
                      tunnelled);
+    if (changing)
+        ft_plan_text(&p->refused,
+                     "%u flows are changing their path: ask again when they stay on one, which "
+                     "they never do where switches route adaptively",
+                     changing);
+}
+
+/* Everything that speaks against a plan. -EINTR. */
+static int judge(struct ft_plan_job *p)
+{
+    int rc = 0;
+
+    judge_flows(p);
     for (uint32_t i = 0; i < p->captured.inputs.flows.count; i++) {
         if (!ft_plan_is_of_job(p, p->captured.flows[i].record))
             continue;

@@ -8,10 +8,10 @@
  *
  * It is refused, with the reasons, where a source port does not determine the path: the hash of a
  * switch is not known, is not linear, leaves out the port, or errs in more than one flow of a
- * hundred; a flow has several paths at once, or runs in a tunnel; or present links of the job's
- * flows are not as predicted. Flows of other jobs stay, and count with their demand.
- * Switches with a command (--oracle, cli/inputs/asked.h) are asked instead: what they say of the
- * job's present flows has to be as samples show it.
+ * hundred; a flow has several paths at once, changes its path, or runs in a tunnel; or present
+ * links of the job's flows are not as predicted. Flows of other jobs stay, and count with their
+ * demand. Switches with a command (--oracle, cli/inputs/asked.h) are asked instead: what they say
+ * of the job's present flows has to be as samples show it.
  */
 #include "cli/inputs/asked.h"
 #include "lib/base/writer.h"
