@@ -259,6 +259,7 @@ static int make(struct ft_plan_job *p)
                                    .demands = c->inputs.flows.demands,
                                    .now = c->paths,
                                    .count = c->inputs.flows.count};
+    uint32_t dropped = 1;
     int rc = ft_times_init(&p->times, c);
 
     if (rc == 0)
@@ -267,10 +268,12 @@ static int make(struct ft_plan_job *p)
         rc = ft_plan_candidates(p);
     in.first = p->first;
     in.candidates = p->candidates;
-    if (rc == 0)
+    while (rc == 0 && dropped) {
+        ft_reassign_free(&p->result);
         rc = ft_reassign(&in, &p->result);
-    if (rc == 0)
-        rc = ft_plan_ports(p);
+        if (rc == 0)
+            rc = ft_plan_ports(p, &dropped);
+    }
     if (rc == 0)
         rc = measure(p, c->paths, &p->before);
     if (rc == 0)

@@ -274,33 +274,56 @@ static bool is_taken(const struct ft_plan_job *p, uint32_t flow, uint16_t sport)
     return false;
 }
 
-/* A source port for each flow that moves; one that finds none stays. */
-int ft_plan_ports(struct ft_plan_job *p)
+/* One that gives a flow this path, and that no other flow has; 0: there is none. */
+static uint16_t find_port(const struct ft_plan_job *p, uint32_t flow, const struct ft_path *to)
+{
+    for (uint32_t k = 0; k < PORTS; k++) {
+        uint16_t sport = (uint16_t)(PORT_BASE + (flow + k * PORT_STEP) % PORTS);
+        struct ft_path path;
+
+        if (ft_plan_predict(p, flow, p->dead, sport, &path) == 0 && ft_plan_same(&path, to) &&
+            !is_taken(p, flow, sport))
+            return sport;
+    }
+    return 0;
+}
+
+/* The flow can have that candidate no more. */
+static void drop_candidate(struct ft_plan_job *p, uint32_t flow, uint32_t candidate)
 {
     uint32_t count = p->captured.inputs.flows.count;
 
+    memmove(p->candidates + candidate, p->candidates + candidate + 1,
+            (p->first[count] - candidate - 1) * sizeof(*p->candidates));
+    for (uint32_t i = flow + 1; i <= count; i++)
+        p->first[i]--;
+}
+
+int ft_plan_ports(struct ft_plan_job *p, uint32_t *dropped)
+{
+    uint32_t count = p->captured.inputs.flows.count;
+
+    free(p->sport);
+    free(p->paths);
     p->sport = calloc((size_t)count + 1, sizeof(*p->sport));
     p->paths = calloc((size_t)count + 1, sizeof(*p->paths));
     if (!p->sport || !p->paths)
         return -ENOMEM;
+    *dropped = 0;
     memcpy(p->paths, p->captured.paths, count * sizeof(*p->paths));
     for (uint32_t i = 0; i < count; i++) {
         uint32_t choice = p->result.choice[i];
-        struct ft_path path;
 
         if (choice == FT_NONE)
             continue;
-        for (uint32_t k = 0; k < PORTS && p->sport[i] == 0; k++) {
-            uint16_t sport = (uint16_t)(PORT_BASE + (i + k * PORT_STEP) % PORTS);
-
-            if (ft_plan_predict(p, i, p->dead, sport, &path) == 0 &&
-                ft_plan_same(&path, &p->candidates[choice]) && !is_taken(p, i, sport))
-                p->sport[i] = sport;
-        }
-        if (p->sport[i])
+        choice -= *dropped;
+        p->sport[i] = find_port(p, i, &p->candidates[choice]);
+        if (p->sport[i]) {
             p->paths[i] = p->candidates[choice];
-        else
-            p->result.choice[i] = FT_NONE;
+            continue;
+        }
+        drop_candidate(p, i, choice);
+        ++*dropped;
     }
     return 0;
 }

@@ -37,7 +37,9 @@ int ft_plan_ask_ports(struct ft_plan_job *p);
 /* Fills first and candidates; none where the plan is refused. -ENOMEM. */
 int ft_plan_candidates(struct ft_plan_job *p);
 
-/* A source port for each flow that moves; one that finds none stays. -ENOMEM. */
-int ft_plan_ports(struct ft_plan_job *p);
+/* A source port for each flow that moves. A path of which other flows between the same NICs have
+ * every port is taken from the flow's candidates; *dropped: how many these are. The others were
+ * moved for a plan that does not come about then: flows have to be assigned anew. -ENOMEM. */
+int ft_plan_ports(struct ft_plan_job *p, uint32_t *dropped);
 
 #endif

@@ -374,5 +374,52 @@ class Dual(unittest.TestCase):
         self.assertNotIn(one, [m["flow"]["src"] for m in plan["moves"]])
 
 
+class Taken(unittest.TestCase):
+    """The only ports that give a flow a path are those of other flows between the same NICs."""
+
+    PORTS = range(55075, 55135)  # one of these is asked, as far as flows are in the order of their records
+    SCRIPT = """#!/bin/sh
+    case $3 in
+        10.0.1.1) [ "$6" -ge 55075 ] && [ "$6" -lt 55135 ] && echo Ethernet52 || echo Ethernet51;;
+        10.0.1.2) echo Ethernet$((53 - $6 % 2 * 2));;
+    esac
+    """
+    # Of leaf 1, the first two of the job: (host, port, spine, part of a link's speed)
+    FLOWS = ((1, 50001, 1, 0.5), (2, 50002, 3, 0.475), *((1, port, 2, 0.00105) for port in PORTS),
+             (3, 50003, 3, 0.1), (4, 50004, 4, 0.55))
+
+    def records(self):
+        for second in range(15):
+            for number, (host, sport, spine, part) in enumerate(self.FLOWS):
+                flow, bps = (hashed.address(1, host), hashed.address(2, host), sport), part * hashed.SPEED
+                yield hashed.report(flow, second, bps, number, hashed.JOB if number < 2 else "other")
+                yield from hashed.observations(flow, second, bps, lambda _, s=spine: s - 1)
+
+    def test_no_path_without_its_port(self):
+        """It would pay to move the first to spine 2, and the second to spine 1 where it was. As the first has
+        no port for that, the second would join it there, and the fullest link be fuller than before."""
+        with tempfile.TemporaryDirectory() as folder:
+            command = pathlib.Path(folder) / "ask"
+            command.write_text(self.SCRIPT)
+            command.chmod(0o755)
+            daemon = hashed.Daemon(pathlib.Path(folder), self.records())
+            try:
+                done = daemon.ask("plan", hashed.JOB, "--json", "--oracle", f"leaf1={command}")
+            finally:
+                daemon.stop()
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        plan = json.loads(done.stdout)
+        self.assertEqual((plan["flows"], plan["movable"]), (2, 2))
+        loads, now = collections.Counter(), {f[:2]: f[2] for f in self.FLOWS}
+        for move in plan.get("moves", []):
+            host = int(move["flow"]["src"].split(".")[3])
+            self.assertFalse(host == 1 and move["sport"] in self.PORTS, move)
+            now[host, move["flow"]["sport"]] = (1 if host == 1 else 3 - move["sport"] % 2 * 2)
+        for host, sport, _, part in self.FLOWS:
+            loads[now[host, sport]] += part
+        self.assertLessEqual(max(loads.values()), 0.575 + 1e-6)
+        self.assertAlmostEqual(plan["after"]["worst_load"], max(loads.values()), 3)
+
+
 if __name__ == "__main__":
     unittest.main()
