@@ -229,6 +229,32 @@ static void relieve_equal(struct work *w)
     }
 }
 
+/* The most flows on a link between switches. */
+static double most_flows(const struct work *w)
+{
+    const double *load = ft_placement_load(w->placement);
+    double most = 0;
+
+    for (uint32_t i = 0; i < ft_topology_ports(w->in->topology); i++)
+        if (w->bounds.set[i] != FT_NONE && load[i] > most)
+            most = load[i];
+    return most;
+}
+
+/* A leaf that is held to its own bound leaves no room to others that have fewer links, or another
+ * plane: as long as every link can have one flow less than the fullest, it is so. */
+static void lower_equal(struct work *w)
+{
+    for (double most = most_flows(w); most > 1; most--) {
+        for (uint32_t i = 0; i < ft_links_of(w->in->topology); i++)
+            w->limit[i] = w->bounds.set[i] == FT_NONE ? w->in->count : most - 1;
+        for (uint32_t round = 0; round < ROUNDS && relieve_links(w) > 0; round++)
+            ft_placement_visits(w->placement, 1u << 2 * (round + 1));
+        if (most_flows(w) >= most)
+            return;
+    }
+}
+
 static uint32_t fullest(const struct work *w, double *share)
 {
     const double *load = ft_placement_load(w->placement);
@@ -281,11 +307,15 @@ static int assign_flows(struct work *w)
     if (!w->placement)
         return -ENOMEM;
     rc = assign_rest(w);
-    if (rc == 0 && w->plan->equal)
+    if (rc)
+        return rc;
+    if (w->plan->equal)
         relieve_equal(w);
-    else if (rc == 0 && !in->previous)
+    if (!in->previous && w->plan->equal)
+        lower_equal(w);
+    else if (!in->previous)
         relieve_fullest(w);
-    return rc;
+    return 0;
 }
 
 /* The plan before, as far as it is alive; flows of which nothing is left are lost. */
@@ -363,6 +393,47 @@ static void measure(struct work *w)
         fullest(w, &plan->share_most);
 }
 
+static bool has_choice(const struct work *w, uint32_t flow)
+{
+    const struct ft_topology *t = w->in->topology;
+
+    return ft_topology_nic(t, w->in->demands[flow].src_nic)->attach_count > 1 ||
+           ft_topology_nic(t, w->in->demands[flow].dst_nic)->attach_count > 1;
+}
+
+/* The bounds that hold whatever leaves flows are given: of those that have no choice. */
+static int find_bounds(struct work *w)
+{
+    const struct ft_plan_input *in = w->in;
+    struct ft_demand *demands = calloc((size_t)in->count + 1, sizeof(*demands));
+    struct ft_hop *ends = calloc((size_t)in->count + 1, sizeof(*ends));
+    struct ft_bounds all = w->bounds;
+    uint32_t count = 0;
+    int rc = demands && ends ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < in->count; i++) {
+        if (has_choice(w, i))
+            continue;
+        demands[count] = in->demands[i];
+        ends[count++] = w->ends[i];
+    }
+    if (rc == 0)
+        rc = ft_bounds_init(&w->bounds, in->topology, in->dead, demands, ends, count);
+    for (uint32_t set = 0; rc == 0 && set < w->bounds.sets; set++) {
+        uint32_t flows = ft_bound_flows(&w->bounds, set);
+        double share = bound_of(w, set);
+
+        w->plan->flows_bound = flows > w->plan->flows_bound ? flows : w->plan->flows_bound;
+        w->plan->share_bound = share > w->plan->share_bound ? share : w->plan->share_bound;
+    }
+    if (rc == 0)
+        ft_bounds_free(&w->bounds);
+    w->bounds = all;
+    free(demands);
+    free(ends);
+    return rc;
+}
+
 static int make(struct work *w)
 {
     const struct ft_plan_input *in = w->in;
@@ -384,15 +455,10 @@ static int make(struct work *w)
         drop_dead(w);
     if (rc == 0)
         rc = ft_bounds_init(&w->bounds, in->topology, in->dead, in->demands, w->ends, in->count);
+    if (rc == 0)
+        rc = find_bounds(w);
     if (rc)
         return rc;
-    for (uint32_t set = 0; set < w->bounds.sets; set++) {
-        uint32_t flows = ft_bound_flows(&w->bounds, set);
-        double share = bound_of(w, set);
-
-        w->plan->flows_bound = flows > w->plan->flows_bound ? flows : w->plan->flows_bound;
-        w->plan->share_bound = share > w->plan->share_bound ? share : w->plan->share_bound;
-    }
     if (w->plan->equal)
         limit_equal(w, 0);
     else

@@ -41,7 +41,8 @@ struct ft_plan {
     bool equal;        /* flows of one rate over links of one speed: what counts is their number */
     uint32_t coloured; /* flows that edge colouring placed */
     uint32_t flows_most;  /* on a link between switches */
-    uint32_t flows_bound; /* and at least, however they are placed */
+    uint32_t flows_bound; /* and at least, however they are placed: those alone that have no choice
+                             of leaves; what these choose is a heuristic */
     uint32_t crowded;     /* links with more flows than the bound of their leaf or pod */
     double share_most;    /* of a link's speed; without speeds in bits per second */
     double share_bound;
