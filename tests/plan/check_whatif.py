@@ -189,6 +189,36 @@ class Whatif(unittest.TestCase):
         self.assertEqual((rc, err), (0, ""))
         self.assertRegex(out, r"(?m)^POLICY .* MOST FLOWS .*\n(ecmp .*\n)(.*\n){6}\Z")
 
+    def on_terminal(self, *words):
+        """What a command says on a terminal while its answer goes elsewhere."""
+        leader, follower = os.openpty()
+        with subprocess.Popen([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=follower) as process:
+            os.close(follower)
+            said = b""
+            try:
+                while part := os.read(leader, 4096):
+                    said += part
+            except OSError:  # nobody has the other end any more
+                pass
+        os.close(leader)
+        self.assertEqual(process.returncode, 0, said)
+        return said.decode()
+
+    def test_progress_is_shown(self):
+        """How far it is, on a terminal, and the line is clear in the end; elsewhere nothing."""
+        fabric = paper.two_tiers(4, 4, 4)
+        flows = paper.permutation(fabric, paper.seeded(1))
+        self.assertEqual(self.run_whatif(fabric, flows, "--draws", "3")[2], "")
+        files = "--topology", str(self.folder / "t.yaml"), "--flows", str(self.folder / "f.csv")
+        said = self.on_terminal("whatif", *files, "--draws", "3")
+        for text in ("whatif: ecmp, draw 1", "whatif: ecmp, draw 3", "whatif: plan, draw 1"):
+            self.assertIn(text, said)
+        self.assertTrue(said.endswith("\r\x1b[K"), said)
+        said = self.on_terminal("plan", *files)
+        self.assertIn("plan: 16 of 16 flows", said)
+        self.assertTrue(said.endswith("\r\x1b[K"), said)
+
     def test_a_hundred_draws_of_16384_flows(self):
         fabric = paper.two_tiers(512, 32, 32)
         flows = paper.permutation(fabric, paper.seeded(7))

@@ -238,7 +238,7 @@ def test_later(folder):
 
 
 COMMANDS = (("paths", "--json"), ("links",), ("imbalance", "--wide"), ("events", "--json"), ("qps",),
-            ("topology", "--export"), ("doctor",), ("explain", "leaf1/up"))
+            ("topology", "--export"), ("doctor",), ("explain", "leaf1/up"), ("whatif", "--json", "--draws", "3"))
 
 
 def tool(*args, **how):
