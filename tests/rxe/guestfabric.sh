@@ -205,7 +205,7 @@ end_all()
     done
     kill "$daemon"
     wait "$daemon" || { say "the daemon ended with $?" && rc=1; }
-    kill "${captures[@]}"
+    [ ${#captures[@]} -eq 0 ] || kill "${captures[@]}"
     [ ${#uacctds[@]} -eq 0 ] || kill -9 "${uacctds[@]}"
     wait "${captures[@]}" "${uacctds[@]}" "${tests[@]}" 2>/dev/null
     return $rc

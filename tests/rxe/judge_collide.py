@@ -3,6 +3,8 @@
 daemon said is held against the links by which the kernel sent each flow, and the bytes it counted."""
 import collections
 import json
+import pathlib
+import shutil
 
 import guestfabric
 from guestfabric import Layout
@@ -33,6 +35,7 @@ def prepare(share, _):
     layout = plan.layout
     guestfabric.write(share, plan)
     folder = share / "plan"
+    shutil.copy2(pathlib.Path(__file__).parent / "guestjob.sh", share)
     (folder / "seen.nft").write_text(SEEN)
     clients = [(c.name, layout.host_port(c), c.ip4, s.ip4, layout.host_port(s)) for c, s, _ in plan.pairs]
     guestfabric.put(folder, "clients", [f"{c} {port.name} {src} {dst}" for c, port, src, dst, _ in clients])

@@ -31,7 +31,7 @@ import vm  # noqa: E402
 from vm import speed  # noqa: E402
 
 SCENARIOS = ("flows", "fabric", "switches", "pairing", "ranks", "vms", "lag", "churn", "plan")
-LONG = ("collide",)  # run when they are named
+LONG = ("collide", "learnt")  # run when they are named
 AGENT = ("agent/fabrictrace-agent",)
 SECONDS = 600  # until a guest counts as stuck, on an idle machine
 
