@@ -65,7 +65,7 @@ void ft_crossings_note(struct ft_crossings *x, struct ft_crossing_entry *p)
     uint32_t *list;
 
     x->news = true;
-    if (p->told || c->all)
+    if (p->noted || c->all)
         return;
     list =
         c->count < x->config.ports_max ? ft_grow(c->list, c->count, &c->size, sizeof(*list)) : NULL;
@@ -75,7 +75,7 @@ void ft_crossings_note(struct ft_crossings *x, struct ft_crossing_entry *p)
     }
     c->list = list;
     c->list[c->count++] = ft_table_index(x->ports, p);
-    p->told = true;
+    p->noted = true;
 }
 
 enum ft_crossings_changed ft_crossings_take_changed(struct ft_crossings *x, uint32_t *index)
@@ -92,7 +92,7 @@ enum ft_crossings_changed ft_crossings_take_changed(struct ft_crossings *x, uint
     *index = c->list[--c->count];
     p = ft_table_at(x->ports, *index);
     if (p)
-        p->told = false;
+        p->noted = false;
     return FT_CROSSINGS_ONE;
 }
 

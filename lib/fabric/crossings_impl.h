@@ -44,7 +44,7 @@ struct ft_crossing_entry {
     uint32_t agreed; /* likewise, as somebody said and flows agreed */
     uint32_t agreed_serial;
     uint32_t hosts; /* packets that came in from hosts, saturating */
-    bool told;      /* it is among the changed ones already */
+    bool noted;     /* it is among the changed ones already */
     int64_t first_ms, last_ms;
     int64_t aged_ms;
     struct ft_crossing_voice out[FT_CROSSING_VOICES];

@@ -308,29 +308,29 @@ static inline struct ft_crossings *make(void)
 }
 
 /* What whoever asks for changes alone knows of the ports. */
-struct told {
+struct followed {
     struct ft_crossing_found ports[RIG_PORTS_MAX];
 };
 
-static inline void tell(const struct ft_crossings *x, struct told *told, uint32_t index)
+static inline void tell(const struct ft_crossings *x, struct followed *known, uint32_t index)
 {
-    told->ports[index] = (struct ft_crossing_found){.linked = false};
-    ft_crossings_found(x, index, &told->ports[index]);
+    known->ports[index] = (struct ft_crossing_found){.linked = false};
+    ft_crossings_found(x, index, &known->ports[index]);
 }
 
 /* Takes the changes; then it is what there is. */
-static inline void follow_changes(struct ft_crossings *x, struct told *told)
+static inline void follow_changes(struct ft_crossings *x, struct followed *all)
 {
     enum ft_crossings_changed changed;
     struct ft_crossing_found f;
     uint32_t index;
 
     while ((changed = ft_crossings_take_changed(x, &index)) == FT_CROSSINGS_ONE)
-        tell(x, told, index);
+        tell(x, all, index);
     for (index = 0; changed == FT_CROSSINGS_ALL && index < ft_crossings_limit(x); index++)
-        tell(x, told, index);
+        tell(x, all, index);
     for (index = 0; index < ft_crossings_limit(x); index++) {
-        const struct ft_crossing_found *known = &told->ports[index];
+        const struct ft_crossing_found *known = &all->ports[index];
 
         if (!ft_crossings_found(x, index, &f))
             f = (struct ft_crossing_found){.linked = false};
@@ -342,7 +342,7 @@ static inline void follow_changes(struct ft_crossings *x, struct told *told)
 
 static inline void run(const struct world *world, uint32_t seed)
 {
-    static struct told told;
+    static struct followed known;
     static struct crossed seen;
     struct ft_crossings *x = make();
     struct score score = {0};
@@ -350,7 +350,7 @@ static inline void run(const struct world *world, uint32_t seed)
 
     w = *world;
     memset(&seen, 0, sizeof(seen));
-    memset(&told, 0, sizeof(told));
+    memset(&known, 0, sizeof(known));
     dice_state = mix(seed + 1);
     dealt = seed;
     for (uint32_t s = 0; s < w.seconds; s++) {
@@ -361,7 +361,7 @@ static inline void run(const struct world *world, uint32_t seed)
         for (uint32_t flow = 0; flow < w.flows; flow++)
             sample(x, flow, ms, &seen);
         ft_crossings_step(x, ms + 2000);
-        follow_changes(x, &told);
+        follow_changes(x, &known);
         while (ft_crossings_next(x, &index, &f)) {
             if (!f.linked)
                 continue;
