@@ -65,7 +65,7 @@ bool ft_attach_take_news(struct ft_attach *attach);
 /* The file, while nothing but it and samples is known: borrowed. NULL: each attachment is news. */
 void ft_attach_see(struct ft_attach *attach, const struct ft_topology *file);
 
-/* Whether there was an attachment that is no news by the file, ever. */
+/* Whether an attachment was left out of the news for that, ever. */
 bool ft_attach_withheld(const struct ft_attach *attach);
 
 /* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the
