@@ -15,10 +15,7 @@
 #include "proto/json_field.h"
 #include "proto/json_plan.h"
 
-/* A member's value of fixed length: 20 digits and a sign, a double, an address of IPv4 in quotes.
- */
-#define VALUE_MAX   48
-#define SHORT_BYTES 48
+#define VALUE_MAX FT_JSON_VALUE_MAX
 
 void ft_json_enum_text(const ProtobufCEnumDescriptor *type, int32_t value,
                        char text[FT_JSON_ENUM_BYTES])
@@ -141,22 +138,84 @@ static void write_special(struct ft_writer *w, const unsigned char *s)
     ft_write_u8(w, '"');
 }
 
-/* A short text of plain bytes, as nearly all are, in one go. False: it is none, or has no room. */
-static bool write_short(struct ft_writer *w, const unsigned char *s)
-{
-    uint8_t *p, *end;
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-    if (!ft_write_reserve(w, SHORT_BYTES + 2))
-        return false;
-    p = w->bytes + w->len;
+static inline uint64_t load_8(const unsigned char *s)
+{
+    uint64_t v;
+
+    memcpy(&v, s, sizeof(v));
+    return v;
+}
+
+static inline uint32_t load_4(const unsigned char *s)
+{
+    uint32_t v;
+
+    memcpy(&v, s, sizeof(v));
+    return v;
+}
+
+/* Whether eight bytes are plain, each: none is below a space, a quote, a backslash or above 0x7f.
+ * What is subtracted borrows from the next byte only where one is not. */
+static inline bool are_plain(uint64_t v)
+{
+    uint64_t quote = v ^ EACH('"'), backslash = v ^ EACH('\\');
+
+    return !(((v - EACH(' ')) | v | (quote - EACH(1)) | (backslash - EACH(1))) & EACH(0x80));
+}
+
+/* A short text of plain bytes, as nearly all are, with its quotes to p, which has room for
+ * FT_JSON_VALUE_MAX. NULL: it is none. Pieces overlap: that is cheaper than a loop over a rest. */
+static inline uint8_t *put_short(uint8_t *p, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = strlen(text);
+    uint64_t v;
+
+    if (n > FT_JSON_SHORT_BYTES)
+        return NULL;
     *p++ = '"';
-    for (end = p + SHORT_BYTES; p < end && is_plain(*s); s++)
-        *p++ = *s;
-    if (*s)
-        return false;
+    if (n >= 8) {
+        for (size_t at = 0; at + 8 < n; at += 8) {
+            v = load_8(s + at);
+            if (!are_plain(v))
+                return NULL;
+            memcpy(p + at, &v, sizeof(v));
+        }
+        v = load_8(s + n - 8);
+        memcpy(p + n - 8, &v, sizeof(v));
+    } else if (n >= 4) {
+        uint32_t begin = load_4(s), end = load_4(s + n - 4);
+
+        v = (uint64_t)begin << 32 | end;
+        memcpy(p, &begin, sizeof(begin));
+        memcpy(p + n - 4, &end, sizeof(end));
+    } else {
+        v = EACH(' ');
+        for (size_t i = 0; i < n; i++) {
+            p[i] = s[i];
+            v = v << 8 | s[i];
+        }
+    }
+    if (!are_plain(v))
+        return NULL;
+    p += n;
     *p++ = '"';
-    w->len = (size_t)(p - w->bytes);
-    return true;
+    return p;
+}
+
+/* The same in one go. False: it is none, or has no room. */
+static bool write_short(struct ft_writer *w, const char *text)
+{
+    uint8_t *end;
+
+    if (!ft_write_reserve(w, FT_JSON_VALUE_MAX))
+        return false;
+    end = put_short(w->bytes + w->len, text);
+    if (end)
+        w->len = (size_t)(end - w->bytes);
+    return end;
 }
 
 void ft_json_write_text(struct ft_writer *w, const char *text)
@@ -165,7 +224,7 @@ void ft_json_write_text(struct ft_writer *w, const char *text)
     size_t n = 0;
     uint8_t *p;
 
-    if (write_short(w, s))
+    if (write_short(w, text))
         return;
     while (is_plain(s[n]))
         n++;
@@ -245,24 +304,34 @@ static inline uint8_t *put_value(uint8_t *p, ProtobufCType type, const void *at)
     }
 }
 
+/* Values mostly count from 0. */
+static inline const struct ft_json_word *word_of(const struct ft_json_words *words, int32_t value)
+{
+    if ((uint32_t)value < words->count && words->words[value].value == value)
+        return &words->words[value];
+    for (size_t i = 0; i < words->count; i++)
+        if (words->words[i].value == value)
+            return &words->words[i];
+    return NULL;
+}
+
+/* To p, which has room for FT_JSON_VALUE_MAX. */
+static inline uint8_t *put_word(uint8_t *p, const struct ft_json_words *words, int32_t value)
+{
+    const struct ft_json_word *word = word_of(words, value);
+
+    _Static_assert(FT_JSON_WORD_MAX <= FT_JSON_VALUE_MAX, "a word is a value");
+    if (!word)
+        return put_i64(p, value);
+    memcpy(p, word->text, FT_JSON_WORD_MAX);
+    return p + word->len;
+}
+
 static void write_word(struct ft_writer *w, const struct ft_json_words *words, int32_t value)
 {
     uint8_t text[VALUE_MAX];
 
-    for (size_t i = 0; i < words->count; i++) {
-        const struct ft_json_word *word = &words->words[i];
-
-        if (word->value != value)
-            continue;
-        if (ft_write_reserve(w, FT_JSON_WORD_MAX)) {
-            memcpy(w->bytes + w->len, word->text, FT_JSON_WORD_MAX);
-            w->len += word->len;
-        } else {
-            ft_write_bytes(w, word->text, word->len);
-        }
-        return;
-    }
-    ft_write_bytes(w, text, (size_t)(put_i64(text, value) - text));
+    ft_write_bytes(w, text, (size_t)(put_word(text, words, value) - text));
 }
 
 static void write_message(struct ft_writer *w, struct ft_json_plan *plan,
@@ -380,32 +449,104 @@ static void write_array(struct ft_writer *w, struct ft_json_member *m, const uin
     ft_write_u8(w, ']');
 }
 
-static void write_message(struct ft_writer *w, struct ft_json_plan *plan,
-                          const ProtobufCMessage *message, const char *first)
+/* Members, each by itself and with a comma before it. */
+static void write_members(struct ft_writer *w, struct ft_json_plan *plan, const uint8_t *base,
+                          size_t from, size_t to)
 {
-    const uint8_t *base = (const uint8_t *)message;
-    bool any = first != NULL;
-
-    if (!plan) {
-        w->failed = true;
-        return;
-    }
-    ft_write_u8(w, '{');
-    if (first)
-        ft_write_str(w, first);
-    for (size_t i = 0; i < plan->count; i++) {
+    for (size_t i = from; i < to; i++) {
         struct ft_json_member *m = &plan->members[i];
 
         if (!present(m, base))
             continue;
         if (m->when == FT_JSON_IF_ANY) {
-            ft_write_bytes(w, m->name + !any, m->name_len - !any);
+            ft_write_bytes(w, m->name, m->name_len);
             write_array(w, m, base);
         } else {
-            write_value(w, m, m->name + !any, m->name_len - !any, base + m->offset);
+            write_value(w, m, m->name, m->name_len, base + m->offset);
         }
-        any = true;
     }
+}
+
+/* A name to p, of which FT_JSON_NAME_MAX bytes may be overwritten. */
+static inline uint8_t *put_name(uint8_t *p, const struct ft_json_member *m)
+{
+    memcpy(p, m->name, FT_JSON_NAME_MAX);
+    return p + m->name_len;
+}
+
+/* A member that has its value in the message itself, or in a short text. p: it is not there; NULL:
+ * it has to be written another way. */
+static inline uint8_t *put_member(uint8_t *p, const struct ft_json_member *m, const uint8_t *base)
+{
+    const void *at = base + m->offset, *quantifier = base + m->quantifier_offset;
+
+    if (m->how == FT_JSON_TEXT)
+        return *(char *const *)at ? put_short(put_name(p, m), *(char *const *)at) : p;
+    if (m->how == FT_JSON_MESSAGE)
+        return *(void *const *)at ? NULL : p;
+    if (m->how == FT_JSON_SELDOM)
+        return m->when == FT_JSON_IF_ANY && *(const size_t *)quantifier == 0 ? p : NULL;
+    if (!*(const protobuf_c_boolean *)quantifier)
+        return p;
+    switch ((enum ft_json_how)m->how) {
+    case FT_JSON_SAID_U64:
+        return ft_put_u64(put_name(p, m), *(const uint64_t *)at);
+    case FT_JSON_SAID_U32:
+        return ft_put_u64(put_name(p, m), *(const uint32_t *)at);
+    case FT_JSON_SAID_WORD:
+        return put_word(put_name(p, m), m->words, *(const int32_t *)at);
+    case FT_JSON_SAID_DOUBLE:
+        return isfinite(*(const double *)at) ? put_double(put_name(p, m), *(const double *)at) : p;
+    default:
+        return writable(m->type, at) ? put_value(put_name(p, m), m->type, at) : p;
+    }
+}
+
+/* The members, for all of which there is room. */
+static void write_roomy(struct ft_writer *w, struct ft_json_plan *plan, const uint8_t *base)
+{
+    uint8_t *p = w->bytes + w->len, *end;
+
+    for (size_t i = 0; i < plan->count; i++) {
+        end = put_member(p, &plan->members[i], base);
+        if (end) {
+            p = end;
+            continue;
+        }
+        w->len = (size_t)(p - w->bytes);
+        write_members(w, plan, base, i, i + 1);
+        if (!ft_write_reserve(w, plan->room)) {
+            write_members(w, plan, base, i + 1, plan->count);
+            return;
+        }
+        p = w->bytes + w->len;
+    }
+    w->len = (size_t)(p - w->bytes);
+}
+
+/* The first member's comma becomes the brace, where no other text comes before it. */
+static void write_message(struct ft_writer *w, struct ft_json_plan *plan,
+                          const ProtobufCMessage *message, const char *first)
+{
+    const uint8_t *base = (const uint8_t *)message;
+    size_t begin = w->len;
+
+    if (!plan) {
+        w->failed = true;
+        return;
+    }
+    if (first) {
+        ft_write_u8(w, '{');
+        ft_write_str(w, first);
+    }
+    if (ft_write_reserve(w, plan->room))
+        write_roomy(w, plan, base);
+    else
+        write_members(w, plan, base, 0, plan->count);
+    if (w->len == begin)
+        ft_write_u8(w, '{');
+    else
+        w->bytes[begin] = '{';
     ft_write_u8(w, '}');
 }
 

@@ -67,6 +67,26 @@ static enum ft_json_when when_of(const ProtobufCFieldDescriptor *f)
     return f->label == PROTOBUF_C_LABEL_OPTIONAL ? FT_JSON_IF_SAID : FT_JSON_ALWAYS;
 }
 
+static enum ft_json_how how_of(const struct ft_json_member *m)
+{
+    if (m->when == FT_JSON_IF_POINTER)
+        return m->type == PROTOBUF_C_TYPE_STRING ? FT_JSON_TEXT : FT_JSON_MESSAGE;
+    if (m->when != FT_JSON_IF_SAID)
+        return FT_JSON_SELDOM;
+    switch (m->type) {
+    case PROTOBUF_C_TYPE_UINT64:
+        return FT_JSON_SAID_U64;
+    case PROTOBUF_C_TYPE_UINT32:
+        return FT_JSON_SAID_U32;
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return FT_JSON_SAID_DOUBLE;
+    case PROTOBUF_C_TYPE_ENUM:
+        return FT_JSON_SAID_WORD;
+    default:
+        return FT_JSON_SAID_OTHER;
+    }
+}
+
 static void plan_free(struct ft_json_plan *plan)
 {
     for (size_t i = 0; plan && i < plan->count; i++)
@@ -83,6 +103,8 @@ static struct ft_json_plan *plan_new(const ProtobufCMessageDescriptor *descripto
         return NULL;
     plan->descriptor = descriptor;
     plan->count = count;
+    /* The first member's name is copied completely, whatever its length; and the two braces. */
+    plan->room = FT_JSON_NAME_MAX + 2;
     for (size_t i = 0; i < count; i++) {
         const ProtobufCFieldDescriptor *f = &descriptor->fields[i];
         struct ft_json_member *m = &plan->members[i];
@@ -95,6 +117,8 @@ static struct ft_json_plan *plan_new(const ProtobufCMessageDescriptor *descripto
         m->quantifier_offset = f->quantifier_offset;
         m->offset = f->offset;
         m->field = f;
+        m->how = (uint8_t)how_of(m);
+        plan->room += m->name_len + FT_JSON_VALUE_MAX;
         if (f->type != PROTOBUF_C_TYPE_ENUM)
             continue;
         m->words = plan_words(f->descriptor);

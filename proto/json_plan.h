@@ -24,9 +24,27 @@ enum ft_json_when {
     FT_JSON_ALWAYS,
 };
 
+/* How a field is written: those that nearly all are, and the rest. */
+enum ft_json_how {
+    FT_JSON_SAID_U64, /* a number, of which its has_ member says that it is there */
+    FT_JSON_SAID_U32,
+    FT_JSON_SAID_DOUBLE,
+    FT_JSON_SAID_WORD,
+    FT_JSON_SAID_OTHER,
+    FT_JSON_TEXT,    /* there where it is not NULL */
+    FT_JSON_MESSAGE, /* likewise */
+    FT_JSON_SELDOM,
+};
+
 /* Texts are copied completely, which is cheaper than by their lengths: they may be no longer. */
 #define FT_JSON_NAME_MAX 48
 #define FT_JSON_WORD_MAX 48
+
+/* A member's value of fixed length: 20 digits and a sign, a double, an address of IPv4 in quotes.
+ */
+#define FT_JSON_VALUE_MAX 48
+/* A text up to this length is written in one go. */
+#define FT_JSON_SHORT_BYTES 46
 
 /* A value of an enum: `"data"` for ROLE_DATA. */
 struct ft_json_word {
@@ -43,10 +61,11 @@ struct ft_json_words {
 struct ft_json_plan;
 
 struct ft_json_member {
-    char name[FT_JSON_NAME_MAX + 1]; /* `,"name":`, also read from its second byte on */
+    char name[FT_JSON_NAME_MAX + 1]; /* `,"name":` */
     uint8_t name_len;
     uint8_t when; /* enum ft_json_when */
     uint8_t type; /* ProtobufCType */
+    uint8_t how;  /* enum ft_json_how */
     uint32_t quantifier_offset, offset;
     const ProtobufCFieldDescriptor *field;
     const struct ft_json_words *words;      /* of an enum */
@@ -55,6 +74,7 @@ struct ft_json_member {
 
 struct ft_json_plan {
     const ProtobufCMessageDescriptor *descriptor;
+    size_t room; /* for all members, of which texts are short and messages take nothing */
     size_t count;
     struct ft_json_member members[];
 };

@@ -34,7 +34,8 @@ struct ft_attach {
     struct ft_table *reported;
     struct ft_names *names;
     uint32_t hand, reported_hand;
-    bool news;
+    const struct ft_topology *file;
+    bool news, withheld;
 };
 
 struct ft_attach *ft_attach_new(size_t cap)
@@ -135,6 +136,34 @@ static bool has_rival(const struct ft_attached *at, const struct ft_attachment *
     return false;
 }
 
+/* Whether the file says that an address is there. */
+static bool is_stated(const struct ft_topology *file, const struct ft_ip *address,
+                      const struct ft_attachment *p)
+{
+    uint32_t id = ft_topology_nic_at(file, address);
+    uint32_t switch_id = ft_topology_switch_at(file, &p->agent);
+    const struct ft_nic *nic;
+    uint32_t port;
+
+    if (id == FT_NONE || switch_id == FT_NONE)
+        return false;
+    nic = ft_topology_nic(file, id);
+    port = ft_topology_port_at(file, switch_id, p->ifindex);
+    for (uint32_t i = 0; port != FT_NONE && i < nic->attach_count; i++)
+        if (nic->attach[i] == port)
+            return true;
+    return false;
+}
+
+/* A fabric of thousands of hosts would be looked at anew every second for the first minutes. */
+static void note(struct ft_attach *a, const struct ft_attached *at, const struct ft_attachment *p)
+{
+    if (a->file && is_stated(a->file, &at->address, p))
+        a->withheld = true;
+    else
+        a->news = true;
+}
+
 /* Accepts what is steady. Where the address is uncertain nothing new is accepted, and of what was,
  * a single attachment. */
 static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
@@ -158,7 +187,8 @@ static void believe(struct ft_attach *a, struct ft_attached *at, int64_t ms)
             now = p->believed && believed == 1;
         else if (has_rival(at, p))
             now = p->believed;
-        a->news |= now != p->believed || p->steady != ft_attachment_is_steady(p);
+        if (now != p->believed || p->steady != ft_attachment_is_steady(p))
+            note(a, at, p);
         p->steady = ft_attachment_is_steady(p);
         p->believed = now;
     }
@@ -297,6 +327,17 @@ bool ft_attach_take_news(struct ft_attach *a)
 
     a->news = false;
     return news;
+}
+
+void ft_attach_see(struct ft_attach *a, const struct ft_topology *file)
+{
+    if (a)
+        a->file = file;
+}
+
+bool ft_attach_withheld(const struct ft_attach *a)
+{
+    return a && a->withheld;
 }
 
 const struct ft_attached *ft_attach_next(const struct ft_attach *a, uint32_t *index)

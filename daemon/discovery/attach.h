@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "lib/base/tuple.h"
+#include "lib/fabric/topology.h"
 
 #define FT_ATTACHMENTS_MAX 4
 
@@ -57,8 +58,15 @@ void ft_attach_entered(struct ft_attach *attach, const struct ft_ip *address,
 void ft_attach_named(struct ft_attach *attach, const struct ft_ip *address, const char *host,
                      int64_t now_ms);
 
-/* Whether an attachment was accepted, dropped or became steady since the last call. */
+/* Whether an attachment was accepted, dropped or became steady since the last call; other than
+ * where the file says that the address is. */
 bool ft_attach_take_news(struct ft_attach *attach);
+
+/* The file, while nothing but it and samples is known: borrowed. NULL: each attachment is news. */
+void ft_attach_see(struct ft_attach *attach, const struct ft_topology *file);
+
+/* Whether an attachment was left out of the news for that, ever. */
+bool ft_attach_withheld(const struct ft_attach *attach);
 
 /* Iterates in the order of first sightings, from *index 0; NULL at the end. Use only the
  * attachments that are accepted. */

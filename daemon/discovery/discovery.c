@@ -153,7 +153,7 @@ int ft_discovery_counters(struct ft_discovery *d, const Fabrictrace__PortCounter
     if (changed)
         d->dirty = d->some = true;
     /* A name alone is of use where something else is found. */
-    d->dirty |= named && d->some;
+    d->dirty |= named && ft_discovery_some(d);
     return rc ? rc : names_rc;
 }
 
@@ -177,10 +177,11 @@ void ft_discovery_unknown_exporter(struct ft_discovery *d, int64_t now_ms)
 }
 
 void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
-                      const struct ft_topology *present)
+                      const struct ft_topology *present, const struct ft_topology *file)
 {
     d->crossings = crossings;
     d->present = present;
+    ft_attach_see(d->attach, ft_reports_count(d->reports) ? NULL : file);
 }
 
 void ft_discovery_touch(struct ft_discovery *d)
@@ -206,7 +207,7 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
         return false;
     if (d->attach && ft_attach_take_news(d->attach))
         d->dirty = d->some = true;
-    if (!d->dirty && d->some)
+    if (!d->dirty && ft_discovery_some(d))
         d->dirty = some_went_stale(d) || (d->disputed && now_ms - d->built_ms >= DISPUTED_MS);
     d->dirty |= ft_down_ports_age(d->down_ports, now_ms);
     d->dirty |= d->hosts_wait_ms && (now_ms >= d->unproven_ms || now_ms >= d->hosts_wait_ms);
@@ -595,5 +596,5 @@ bool ft_discovery_sampled(const struct ft_discovery *d, const char *switch_name,
 
 bool ft_discovery_some(const struct ft_discovery *d)
 {
-    return d->some;
+    return d->some || ft_attach_withheld(d->attach);
 }

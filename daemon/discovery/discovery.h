@@ -54,9 +54,10 @@ void ft_discovery_named(struct ft_discovery *d, const struct ft_ip *address, con
 void ft_discovery_unknown_exporter(struct ft_discovery *d, int64_t now_ms);
 
 /* Links found by samples, in terms of the switches of the present topology: borrowed for the builds
- * that follow. NULL: nothing. */
+ * that follow. NULL: nothing. The file's topology is borrowed until the next call: where it says
+ * what samples show, and nothing else is known, no build is due. */
 void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
-                      const struct ft_topology *present);
+                      const struct ft_topology *present, const struct ft_topology *file);
 
 /* They say something new: a build is due. */
 void ft_discovery_touch(struct ft_discovery *d);

@@ -21,8 +21,12 @@ struct ft_wiring {
     struct ft_crossing_judgement *links; /* by port id */
     bool *missing_capabilities;          /* by switch id: it has open ports */
     bool *listed;                        /* likewise: something besides samples reports it */
-    int64_t looked_ms;                   /* for them, last */
-    uint32_t at;                         /* where the next step begins */
+    bool *unknown;                       /* by index of a sampled port: the topology knows less */
+    size_t sampled_max;                  /* of these */
+    uint32_t unknown_count;
+    bool anew;         /* the topology is another one than `unknown` is of */
+    int64_t looked_ms; /* for them, last */
+    uint32_t at;       /* where the next step begins */
     int64_t stepped_ms;
     bool news;
 };
@@ -50,7 +54,9 @@ struct ft_wiring *ft_wiring_new(const struct ft_crossings_config *config,
     w->missing_capabilities =
         calloc((size_t)ft_topology_switches(t) + 1, sizeof(*w->missing_capabilities));
     w->listed = all_listed(t);
-    if (!w->crossings || !w->links || !w->missing_capabilities || !w->listed) {
+    w->sampled_max = config->ports_max;
+    w->unknown = calloc(w->sampled_max + 1, sizeof(*w->unknown));
+    if (!w->crossings || !w->links || !w->missing_capabilities || !w->listed || !w->unknown) {
         ft_wiring_free(w);
         return NULL;
     }
@@ -66,6 +72,7 @@ void ft_wiring_free(struct ft_wiring *w)
     free(w->links);
     free(w->missing_capabilities);
     free(w->listed);
+    free(w->unknown);
     free(w);
 }
 
@@ -156,6 +163,7 @@ int ft_wiring_follow(struct ft_wiring *w, const struct ft_topology *t)
     w->missing_capabilities = missing_capabilities;
     w->t = t;
     w->at = 0;
+    w->anew = true;
     for (uint32_t i = 0; i < ft_topology_ports(t); i++)
         judge(w, i);
     look_for_open(w, w->stepped_ms, w->missing_capabilities);
@@ -288,21 +296,50 @@ static uint32_t port_at(const struct ft_topology *t, const struct ft_crossing_po
     return switch_id == FT_NONE ? FT_NONE : ft_topology_port_at(t, switch_id, port->ifindex);
 }
 
-/* Whether the topology knows less, so that it is worth to look at the fabric anew. */
-static bool knows_more(const struct ft_wiring *w)
+/* Whether the topology knows less of a port than was found. */
+static bool is_unknown(const struct ft_wiring *w, const struct ft_crossing_found *f)
+{
+    uint32_t a, z;
+
+    if (!f->linked)
+        return f->has_hosts && port_at(w->t, &f->port) == FT_NONE;
+    a = port_at(w->t, &f->port);
+    z = port_at(w->t, &f->peer);
+    return a == FT_NONE || z == FT_NONE || ft_topology_port(w->t, a)->peer != z;
+}
+
+static void look_at(struct ft_wiring *w, uint32_t index)
 {
     struct ft_crossing_found f;
-    uint32_t index = 0;
+    bool unknown = ft_crossings_found(w->crossings, index, &f) && is_unknown(w, &f);
 
-    while (ft_crossings_next(w->crossings, &index, &f)) {
-        uint32_t a = port_at(w->t, &f.port), z = f.linked ? port_at(w->t, &f.peer) : FT_NONE;
+    w->unknown_count += unknown;
+    w->unknown_count -= w->unknown[index];
+    w->unknown[index] = unknown;
+}
 
-        if (f.linked && (a == FT_NONE || z == FT_NONE || ft_topology_port(w->t, a)->peer != z))
-            return true;
-        if (!f.linked && f.has_hosts && a == FT_NONE)
-            return true;
-    }
-    return false;
+static void look_at_all(struct ft_wiring *w)
+{
+    memset(w->unknown, 0, w->sampled_max * sizeof(*w->unknown));
+    w->unknown_count = 0;
+    for (uint32_t i = 0; i < ft_crossings_limit(w->crossings); i++)
+        look_at(w, i);
+    w->anew = false;
+}
+
+/* Whether the topology knows less, so that it is worth to look at the fabric anew. There may be
+ * news many times a second while there are more ports than a look at all of them is worth. */
+static bool knows_more(struct ft_wiring *w)
+{
+    enum ft_crossings_changed changed;
+    uint32_t index;
+
+    while ((changed = ft_crossings_take_changed(w->crossings, &index)) == FT_CROSSINGS_ONE)
+        if (!w->anew)
+            look_at(w, index);
+    if (w->anew || changed == FT_CROSSINGS_ALL)
+        look_at_all(w);
+    return w->unknown_count > 0;
 }
 
 bool ft_wiring_take_news(struct ft_wiring *w)

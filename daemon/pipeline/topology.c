@@ -103,7 +103,8 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
 static void see(struct ft_pipeline *p)
 {
     ft_discovery_see(p->stages.discovery,
-                     p->stages.wiring ? ft_wiring_crossings(p->stages.wiring) : NULL, p->topology);
+                     p->stages.wiring ? ft_wiring_crossings(p->stages.wiring) : NULL, p->topology,
+                     p->base);
 }
 
 static void adopt(struct ft_pipeline *p, struct ft_topology *t)
@@ -185,6 +186,8 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *base)
         return rc;
     }
     p->base = base;
+    if (p->stages.discovery)
+        see(p);
     ft_topology_free(old_base);
     return 0;
 }

@@ -46,6 +46,19 @@ void ft_loads_reset(struct ft_loads *l, const struct ft_topology *t)
     *l = kept;
 }
 
+double ft_loads_of_group(struct ft_loads *l, const struct ft_topology *t, uint32_t group)
+{
+    const struct ft_group *g = ft_topology_group(t, group);
+
+    if (l->summed == group + 1)
+        return l->sum;
+    l->summed = group + 1;
+    l->sum = 0;
+    for (uint32_t i = 0; i < g->link_count; i++)
+        l->sum += l->link[g->links[i]].bytes;
+    return l->sum;
+}
+
 /* The slowest link of a path, 0 when no speed is known. */
 static uint64_t slowest_bps(const struct ft_topology *t, const struct ft_path *path)
 {

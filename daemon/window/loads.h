@@ -58,6 +58,8 @@ struct ft_loads {
     double bytes;    /* of flows that count */
     struct ft_cross_traffic spine; /* both ends on one leaf, yet a spine saw it */
     struct ft_cross_traffic rail;
+    uint32_t summed; /* the group that was summed up last, and 1; 0: none */
+    double sum;
 };
 
 /* Sized for a topology, all zero. -ENOMEM. */
@@ -69,6 +71,10 @@ void ft_loads_reset(struct ft_loads *loads, const struct ft_topology *t);
  * not be kept; the loads are right all the same. */
 int ft_loads_add(struct ft_loads *loads, const struct ft_loads_config *config,
                  const struct ft_join *join, struct ft_flow *flow, uint32_t index);
+
+/* The bytes of all links of a group, once all flows are added. The group of the call before is not
+ * summed up again. */
+double ft_loads_of_group(struct ft_loads *loads, const struct ft_topology *t, uint32_t group);
 
 /* Keeps an elephant of a flow that another daemon has; its link counts it already. */
 void ft_loads_keep_elephant(struct ft_loads *loads, uint32_t port, const Fabrictrace__Victim *said);

@@ -437,17 +437,14 @@ static void close_link(struct ft_window *w, uint32_t id)
     const struct ft_port *port = ft_topology_port(t, id);
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Link out = FABRICTRACE__LINK__INIT;
-    double sum = 0;
+    double sum;
 
     if (port->peer == FT_NONE && port->nic == FT_NONE)
         return;
     fill_link(&out, w, id);
     w->loads.link[id].last_ms = ft_join_marks(w->join, id)->last_ms;
     if (port->group != FT_NONE) {
-        const struct ft_group *group = ft_topology_group(t, port->group);
-
-        for (uint32_t i = 0; i < group->link_count; i++)
-            sum += w->loads.link[group->links[i]].bytes;
+        sum = ft_loads_of_group(&w->loads, t, port->group);
         out.has_share = sum > 0;
         out.share = sum > 0 ? w->loads.link[id].bytes / sum : 0;
     }

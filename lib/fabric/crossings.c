@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/grow.h"
 #include "lib/fabric/crossings_impl.h"
 
 #define ROTATE_MS 20000 /* another share of the flows is looked at */
@@ -54,7 +55,45 @@ void ft_crossings_free(struct ft_crossings *x)
     ft_table_free(x->flows);
     ft_table_free(x->ports);
     ft_table_free(x->nodes);
+    free(x->changes.list);
     free(x);
+}
+
+void ft_crossings_note(struct ft_crossings *x, struct ft_crossing_entry *p)
+{
+    struct ft_crossing_changes *c = &x->changes;
+    uint32_t *list;
+
+    x->news = true;
+    if (p->noted || c->all)
+        return;
+    list =
+        c->count < x->config.ports_max ? ft_grow(c->list, c->count, &c->size, sizeof(*list)) : NULL;
+    if (!list) {
+        c->all = true;
+        return;
+    }
+    c->list = list;
+    c->list[c->count++] = ft_table_index(x->ports, p);
+    p->noted = true;
+}
+
+enum ft_crossings_changed ft_crossings_take_changed(struct ft_crossings *x, uint32_t *index)
+{
+    struct ft_crossing_changes *c = &x->changes;
+    struct ft_crossing_entry *p;
+
+    if (c->count == 0 && c->all) {
+        c->all = false;
+        return FT_CROSSINGS_ALL;
+    }
+    if (c->count == 0)
+        return FT_CROSSINGS_NONE;
+    *index = c->list[--c->count];
+    p = ft_table_at(x->ports, *index);
+    if (p)
+        p->noted = false;
+    return FT_CROSSINGS_ONE;
 }
 
 void ft_crossings_restart(struct ft_crossings *x)
@@ -66,6 +105,8 @@ void ft_crossings_restart(struct ft_crossings *x)
     x->taken = x->shift = x->at = x->flow_at = 0;
     x->unlisted = 0;
     x->news = true;
+    x->changes.count = 0;
+    x->changes.all = true;
 }
 
 static void narrow(struct ft_crossings *x)
@@ -403,8 +444,8 @@ static bool is_from_host(struct ft_crossings *x, const struct ft_crossing_flow *
      * taken for a host's only after it had the time to show that it leads to a switch. */
     from_host =
         from_host && in && c->last_ms - in->first_ms >= SHOWS_MS && !ft_crossing_leads_on(x, in);
-    if (from_host && in->hosts < HOSTS_MAX)
-        x->news |= ++in->hosts == FT_CROSSING_HOSTS_LEAST;
+    if (from_host && in->hosts < HOSTS_MAX && ++in->hosts == FT_CROSSING_HOSTS_LEAST)
+        ft_crossings_note(x, in);
     return from_host;
 }
 
@@ -469,13 +510,15 @@ static void age(struct ft_crossings *x, struct ft_crossing_entry *p, int64_t now
         struct ft_crossing_node *n = ft_table_at(x->nodes, p->node);
 
         peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
-        if (peer)
+        if (peer) {
             peer->peer = FT_CROSSING_NOBODY;
+            ft_crossings_note(x, peer);
+        }
+        ft_crossings_note(x, p);
         x->unlisted -= n && !n->listed;
         if (n && --n->ports == 0)
             ft_table_remove(x->nodes, n);
         ft_table_remove(x->ports, p);
-        x->news = true;
         return;
     }
     if (halvings > 0) {

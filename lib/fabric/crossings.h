@@ -125,6 +125,15 @@ void ft_crossings_step(struct ft_crossings *x, int64_t now_ms);
 /* Whether the results of ft_crossings_next() may have changed since the last call. */
 bool ft_crossings_take_news(struct ft_crossings *x);
 
+/* The ports whose link, or hosts, are others since they were taken last, those that are gone too:
+ * one a call. */
+enum ft_crossings_changed {
+    FT_CROSSINGS_NONE,
+    FT_CROSSINGS_ONE, /* *index */
+    FT_CROSSINGS_ALL, /* any may be; there was no room to note which */
+};
+enum ft_crossings_changed ft_crossings_take_changed(struct ft_crossings *x, uint32_t *index);
+
 /* Judges a link that is said to be there. */
 void ft_crossings_judge(struct ft_crossings *x, const struct ft_crossing_port ends[2],
                         struct ft_crossing_judgement *out);
@@ -132,6 +141,11 @@ void ft_crossings_judge(struct ft_crossings *x, const struct ft_crossing_port en
 /* Iterates over the ports, in the order of first sightings, from *index 0; false at the end. */
 bool ft_crossings_next(const struct ft_crossings *x, uint32_t *index,
                        struct ft_crossing_found *out);
+
+/* The port at an index below ft_crossings_limit(), which ports_max bounds; false: there is none. */
+bool ft_crossings_found(const struct ft_crossings *x, uint32_t index,
+                        struct ft_crossing_found *out);
+uint32_t ft_crossings_limit(const struct ft_crossings *x);
 
 const struct ft_crossings_stats *ft_crossings_stats(const struct ft_crossings *x);
 

@@ -44,6 +44,7 @@ struct ft_crossing_entry {
     uint32_t agreed; /* likewise, as somebody said and flows agreed */
     uint32_t agreed_serial;
     uint32_t hosts; /* packets that came in from hosts, saturating */
+    bool noted;     /* it is among the changed ones already */
     int64_t first_ms, last_ms;
     int64_t aged_ms;
     struct ft_crossing_voice out[FT_CROSSING_VOICES];
@@ -84,6 +85,13 @@ struct ft_crossing_flow {
     struct ft_crossing_hop hops[FT_CROSSING_HOPS];
 };
 
+/* Indices of ports of which something else was found since somebody asked. */
+struct ft_crossing_changes {
+    uint32_t *list;
+    size_t count, size;
+    bool all; /* there was no room for them */
+};
+
 struct ft_crossings {
     struct ft_crossings_config config;
     struct ft_table *flows, *ports, *nodes;
@@ -98,6 +106,7 @@ struct ft_crossings {
     uint32_t at, flow_at;  /* where the next step begins */
     int64_t stepped_ms;
     bool news;
+    struct ft_crossing_changes changes;
     struct ft_crossings_stats stats;
 };
 
@@ -122,6 +131,9 @@ static inline struct ft_crossing_voice *ft_crossing_find(struct ft_crossing_voic
             return &list[i];
     return NULL;
 }
+
+/* Notes that something else is found of a port than before. */
+void ft_crossings_note(struct ft_crossings *x, struct ft_crossing_entry *p);
 
 /* Looks for the cable of a port, and whether what was found of it still holds. */
 void ft_crossings_weigh(struct ft_crossings *x, struct ft_crossing_entry *p);

@@ -224,9 +224,12 @@ static void unlink_from(struct ft_crossings *x, struct ft_crossing_entry *p)
 {
     struct ft_crossing_entry *peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
 
-    if (peer)
+    if (peer) {
         peer->peer = FT_CROSSING_NOBODY;
-    x->news |= p->peer != FT_CROSSING_NOBODY;
+        ft_crossings_note(x, peer);
+    }
+    if (p->peer != FT_CROSSING_NOBODY)
+        ft_crossings_note(x, p);
     p->peer = FT_CROSSING_NOBODY;
 }
 
@@ -243,7 +246,8 @@ static void link_up(struct ft_crossings *x, struct ft_crossing_entry *a,
     a->peer_serial = b->serial;
     b->peer = index_of(x, a);
     b->peer_serial = a->serial;
-    x->news = true;
+    ft_crossings_note(x, a);
+    ft_crossings_note(x, b);
 }
 
 /* What was found is given up when flows say something else, though not yet what is so. */
@@ -435,13 +439,11 @@ static bool some_reported(const struct ft_crossing_voice *list)
     return false;
 }
 
-bool ft_crossings_next(const struct ft_crossings *x, uint32_t *index, struct ft_crossing_found *out)
+static void find(const struct ft_crossings *x, struct ft_crossing_entry *p,
+                 struct ft_crossing_found *out)
 {
-    struct ft_crossing_entry *p = ft_table_next(x->ports, index), *peer;
+    struct ft_crossing_entry *peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
 
-    if (!p)
-        return false;
-    peer = ft_crossing_entry_at(x, p->peer, p->peer_serial);
     *out = (struct ft_crossing_found){.port = p->key,
                                       .linked = peer != NULL,
                                       .from_switch = peer || some_reported(p->in),
@@ -453,7 +455,29 @@ bool ft_crossings_next(const struct ft_crossings *x, uint32_t *index, struct ft_
         out->peer = peer->key;
         out->proof = proof_of(x, p, peer);
     }
-    return true;
+}
+
+bool ft_crossings_next(const struct ft_crossings *x, uint32_t *index, struct ft_crossing_found *out)
+{
+    struct ft_crossing_entry *p = ft_table_next(x->ports, index);
+
+    if (p)
+        find(x, p, out);
+    return p;
+}
+
+bool ft_crossings_found(const struct ft_crossings *x, uint32_t index, struct ft_crossing_found *out)
+{
+    struct ft_crossing_entry *p = ft_table_at(x->ports, index);
+
+    if (p)
+        find(x, p, out);
+    return p;
+}
+
+uint32_t ft_crossings_limit(const struct ft_crossings *x)
+{
+    return ft_table_limit(x->ports);
 }
 
 /* Takes what is known of one switch's point of sampling over its cables to others. */

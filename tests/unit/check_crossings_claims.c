@@ -168,15 +168,21 @@ START_TEST(test_forgets)
 {
     struct world world = {TWO_TIERS, .flows = 100, .rate = 2};
     struct ft_crossings *x = watched(&world, 10);
+    static struct followed known;
     struct ft_crossing_found f;
     uint32_t index = 0;
 
+    follow_changes(x, &known);
     ck_assert(ft_crossings_next(x, &index, &f));
     for (uint32_t s = 0; s < 3; s++)
         ft_crossings_step(x, START_MS + 3700000 + s * 1000);
     index = 0;
     ck_assert(!ft_crossings_next(x, &index, &f));
     ck_assert(ft_crossings_take_news(x));
+    follow_changes(x, &known);
+    /* Others get their indices. */
+    ft_crossings_restart(x);
+    follow_changes(x, &known);
     ft_crossings_free(x);
 }
 END_TEST

@@ -30,6 +30,40 @@ START_TEST(hosts_are_learnt_from_samples)
 }
 END_TEST
 
+/* Enters by a port, and says whether it is worth to look at the fabric anew. */
+static bool is_news(uint32_t leaf, uint32_t ifindex, struct ft_ip ip)
+{
+    now_ms += 5000;
+    enter(leaf, ifindex, ip, now_ms, 3);
+    now_ms += 5000;
+    return ft_discovery_due(discovery, now_ms, 1000);
+}
+
+/* Where the file alone is known, and says so. */
+START_TEST(hosts_where_the_file_has_them_are_no_news)
+{
+    begin(false);
+    ft_topology_free(base);
+    base = leafspine(LEAVES, SPINES, HOSTS);
+    ft_discovery_see(discovery, NULL, base, base);
+    ck_assert(!is_news(0, 1, leafspine_host_ip(0, 0)));
+    /* What is known of it counts when the file is another one. */
+    ck_assert(ft_discovery_some(discovery));
+    ck_assert(is_news(2, 1, leafspine_host_ip(1, 0)));
+    build();
+    ck_assert_uint_eq(findings(FT_FINDING_CONTRADICTION, "leaf2", "host0", "elsewhere"), 1);
+    ck_assert(!is_news(0, 2, leafspine_host_ip(0, 1)));
+    ck_assert(is_news(0, 1, ft_ip4((uint8_t[4]){10, 9, 9, 9})));
+    build();
+    /* A switch that reports: who is behind it may be told by any host. */
+    send_all();
+    ft_discovery_see(discovery, NULL, base, base);
+    build();
+    ck_assert(is_news(1, 2, leafspine_host_ip(1, 1)));
+    end();
+}
+END_TEST
+
 START_TEST(a_host_that_said_its_name_first_never_has_another)
 {
     struct ft_ip ip = leafspine_host_ip(0, 0);
@@ -209,6 +243,7 @@ START_TEST(passers_by_make_room_for_hosts)
 END_TEST
 
 FT_UNIT_MAIN("discovery_hosts", hosts_are_learnt_from_samples, what_was_seen_once_is_not_learnt,
+             hosts_where_the_file_has_them_are_no_news,
              a_host_that_said_its_name_first_never_has_another,
              two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
              packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,

@@ -210,6 +210,35 @@ START_TEST(strings)
 }
 END_TEST
 
+/* Short texts are looked at in pieces that overlap: one special byte, wherever it is, among those
+ * next to it in ASCII. */
+START_TEST(one_special_byte_at_each_place)
+{
+    static const struct {
+        char in;
+        const char *out;
+    } specials[] = {{'"', "\\\""},       {'\\', "\\\\"},           {'\x1f', "\\u001f"},
+                    {'\x01', "\\u0001"}, {'\x80', "\xef\xbf\xbd"}, {'\xff', "\xef\xbf\xbd"},
+                    {'a', "a"}};
+    static const char plain[] = " !#[]\x7f~";
+    Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
+    char in[65], expected[100];
+
+    loss.source = in;
+    for (size_t len = 1; len < sizeof(in); len++)
+        for (size_t at = 0; at < len; at++)
+            for (size_t k = 0; k < COUNT(specials); k++) {
+                for (size_t i = 0; i < len; i++)
+                    in[i] = plain[(i + k) % (sizeof(plain) - 1)];
+                in[len] = '\0';
+                snprintf(expected, sizeof(expected), "{\"source\":\"%.*s%s%s\"}", (int)at, in,
+                         specials[k].out, in + at + 1);
+                in[at] = specials[k].in;
+                writes(&loss.base, NULL, expected);
+            }
+}
+END_TEST
+
 START_TEST(addresses)
 {
     uint8_t four[4] = {10, 0, 255, 1};
@@ -424,6 +453,6 @@ START_TEST(full_writer)
 }
 END_TEST
 
-FT_UNIT_MAIN("json", absent_fields, numbers, doubles, strings, addresses, enums,
-             nested_and_repeated, long_integers, refused_texts, null_members, one_of_a_choice,
-             full_writer)
+FT_UNIT_MAIN("json", absent_fields, numbers, doubles, strings, one_special_byte_at_each_place,
+             addresses, enums, nested_and_repeated, long_integers, refused_texts, null_members,
+             one_of_a_choice, full_writer)

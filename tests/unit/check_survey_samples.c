@@ -34,7 +34,7 @@ static void run(uint32_t seconds)
 {
     rig_run(w, seconds, changed, NULL);
     ft_topology_free(found);
-    ft_discovery_see(discovery, ft_wiring_crossings(w), base);
+    ft_discovery_see(discovery, ft_wiring_crossings(w), base, NULL);
     found = ft_discovery_build(discovery, base, rig_ms);
     ck_assert_ptr_nonnull(found);
 }

@@ -196,6 +196,36 @@ START_TEST(a_link_that_the_topology_misses_is_news)
 }
 END_TEST
 
+/* Links that are found later are news while another one is missing, and none once a topology has
+ * it. */
+START_TEST(news_goes_by_the_present_topology)
+{
+    for (unsigned follows = 0; follows < 2; follows++) {
+        struct ft_topology *missing = leafspine_without(RIG_LEAVES, RIG_SPINES, RIG_HOSTS, 0, 0);
+
+        begin(missing, &rig_config);
+        silent[RIG_LEAVES + 1] = true;
+        rig_run(w, 20, changed, NULL);
+        ck_assert(ft_wiring_take_news(w));
+        ck_assert(!ft_wiring_take_news(w));
+        if (follows) {
+            t = leaf_spine();
+            ck_assert_int_eq(ft_wiring_follow(w, t), 0);
+            ft_topology_free(missing);
+        }
+        silent[RIG_LEAVES + 1] = false;
+        rig_run(w, 20, changed, NULL);
+        ck_assert(confirms("leaf1", "up1"));
+        ck_assert_int_eq(ft_wiring_take_news(w), !follows);
+        /* Indices are given again. */
+        ft_wiring_restart(w);
+        rig_run(w, 20, changed, NULL);
+        ck_assert_int_eq(ft_wiring_take_news(w), !follows);
+        end();
+    }
+}
+END_TEST
+
 /* Where it leads cannot be found while the spine is silent: known after a moment, told to the
  * doctor after a minute, and gone a minute after the flows. */
 START_TEST(an_open_port_is_reported_after_a_minute)
@@ -348,6 +378,7 @@ FT_UNIT_MAIN("wiring", samples_of_both_ends_confirm_a_link, one_end_alone_confir
              a_link_needs_flows_of_both_directions, a_contradiction_alone_is_news,
              a_contradicted_link_is_news_and_not_confirmed,
              a_confirmed_link_is_contradicted_once_it_is_swapped,
-             a_link_that_the_topology_misses_is_news, an_open_port_is_reported_after_a_minute,
-             another_topology_is_judged_at_once, an_hour_of_silence_and_a_restart_forget,
-             what_finds_no_room_is_counted, who_is_not_listed_has_a_share)
+             a_link_that_the_topology_misses_is_news, news_goes_by_the_present_topology,
+             an_open_port_is_reported_after_a_minute, another_topology_is_judged_at_once,
+             an_hour_of_silence_and_a_restart_forget, what_finds_no_room_is_counted,
+             who_is_not_listed_has_a_share)

@@ -22,6 +22,8 @@
 #define UP_PORT    20
 #define SUPER_PORT 40
 
+#define RIG_PORTS_MAX 4096
+
 struct world {
     const char *name;
     uint32_t leaves, pods, spines, supers; /* spines a pod, superspines a plane; 0: two tiers */
@@ -298,22 +300,57 @@ static inline struct score judge(const struct ft_crossings *x, const struct cros
 static inline struct ft_crossings *make(void)
 {
     const struct ft_crossings_config config = {
-        .flows_max = 4096, .ports_max = 4096, .rate_max = 100000};
+        .flows_max = 4096, .ports_max = RIG_PORTS_MAX, .rate_max = 100000};
     struct ft_crossings *x = ft_crossings_new(&config);
 
     ck_assert_ptr_nonnull(x);
     return x;
 }
 
+/* What whoever asks for changes alone knows of the ports. */
+struct followed {
+    struct ft_crossing_found ports[RIG_PORTS_MAX];
+};
+
+static inline void tell(const struct ft_crossings *x, struct followed *known, uint32_t index)
+{
+    known->ports[index] = (struct ft_crossing_found){.linked = false};
+    ft_crossings_found(x, index, &known->ports[index]);
+}
+
+/* Takes the changes; then it is what there is. */
+static inline void follow_changes(struct ft_crossings *x, struct followed *all)
+{
+    enum ft_crossings_changed changed;
+    struct ft_crossing_found f;
+    uint32_t index;
+
+    while ((changed = ft_crossings_take_changed(x, &index)) == FT_CROSSINGS_ONE)
+        tell(x, all, index);
+    for (index = 0; changed == FT_CROSSINGS_ALL && index < ft_crossings_limit(x); index++)
+        tell(x, all, index);
+    for (index = 0; index < ft_crossings_limit(x); index++) {
+        const struct ft_crossing_found *known = &all->ports[index];
+
+        if (!ft_crossings_found(x, index, &f))
+            f = (struct ft_crossing_found){.linked = false};
+        ck_assert_int_eq(known->linked, f.linked);
+        ck_assert_int_eq(known->has_hosts, f.has_hosts);
+        ck_assert_mem_eq(&known->peer, &f.peer, sizeof(f.peer));
+    }
+}
+
 static inline void run(const struct world *world, uint32_t seed)
 {
-    struct ft_crossings *x = make();
+    static struct followed known;
     static struct crossed seen;
+    struct ft_crossings *x = make();
     struct score score = {0};
     uint32_t after_s = 0, wrong = 0, last = 0;
 
     w = *world;
     memset(&seen, 0, sizeof(seen));
+    memset(&known, 0, sizeof(known));
     dice_state = mix(seed + 1);
     dealt = seed;
     for (uint32_t s = 0; s < w.seconds; s++) {
@@ -324,6 +361,7 @@ static inline void run(const struct world *world, uint32_t seed)
         for (uint32_t flow = 0; flow < w.flows; flow++)
             sample(x, flow, ms, &seen);
         ft_crossings_step(x, ms + 2000);
+        follow_changes(x, &known);
         while (ft_crossings_next(x, &index, &f)) {
             if (!f.linked)
                 continue;
