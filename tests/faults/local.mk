@@ -26,4 +26,5 @@ EXTRA_DIST += \
 	tests/faults/scenarios/reloads.py \
 	tests/faults/scenarios/siege.py \
 	tests/faults/scenarios/silent_jobs.py \
-	tests/faults/scenarios/slow_readers.py
+	tests/faults/scenarios/slow_readers.py \
+	tests/faults/scenarios/spoofed.py
