@@ -149,7 +149,8 @@ static const struct ft_option options[] = {
     {.key = "daemon.key",
      .type = FT_OPTION_STRING,
      .offset = AT(tls_key),
-     .help = "Private key of the certificate, a PEM file."},
+     .help =
+         "Private key of the certificate, a PEM file. Each of the four may be credential:NAME."},
     {.key = "daemon.ca",
      .type = FT_OPTION_STRING,
      .offset = AT(tls_ca),

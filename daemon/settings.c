@@ -558,8 +558,9 @@ static const struct ft_option options[] = {
     {.key = "tls.cert",
      .type = FT_OPTION_STRING,
      .offset = AT(tls_cert),
-     .help = "Certificate of this daemon (PEM). With tls.key and tls.ca set, agents and pollers "
-             "must show a certificate too; with none of the three, records come over plain TCP."},
+     .help = "Certificate of this daemon (PEM), a file or, like the next three, credential:NAME. "
+             "With tls.key and tls.ca set, agents and pollers must show a certificate too; with "
+             "none of the three, records come over plain TCP."},
     {.key = "tls.key", .type = FT_OPTION_STRING, .offset = AT(tls_key), .help = "Its key (PEM)."},
     {.key = "tls.ca",
      .type = FT_OPTION_STRING,

@@ -132,11 +132,30 @@ if needs systemd-analyze "systemd units"; then
 fi
 # What configure found, the programs were built with.
 fortified() { nm -D "$1" | grep -q '_chk@' || echo "no function of it is checked by _FORTIFY_SOURCE"; }
+
+# What no build leaves out: loaded anywhere, its tables of addresses read-only once that is done, no stack
+# that can be executed, a canary below return addresses, nothing looked for in folders of its own.
+hardened()
+{
+    local dynamic segments
+    dynamic=$(readelf -dW "$1") && segments=$(readelf -hlW "$1") || return
+    grep -qE '^ *Type: +DYN ' <<<"$segments" || echo "it is not loaded at any address"
+    grep -q ' GNU_RELRO ' <<<"$segments" || echo "no RELRO"
+    grep -qE '\(BIND_NOW\)|\(FLAGS(_1)?\).*NOW' <<<"$dynamic" || echo "functions are bound late"
+    grep -qE ' GNU_STACK .* RW ' <<<"$segments" || echo "its stack can be executed"
+    ! grep -qE ' LOAD .* (RWE|WE) ' <<<"$segments" || echo "a segment can be written and executed"
+    ! grep -qE '\((TEXTREL|RPATH|RUNPATH)\)' <<<"$dynamic" || echo "TEXTREL, RPATH or RUNPATH"
+    readelf --dyn-syms -W "$1" | grep -q ' __stack_chk_fail@' || echo "no stack protector"
+}
+programs=("$builddir"/*/fabrictrace-agent "$builddir"/*/fabrictraced "$builddir"/*/fabrictrace-switchpoll
+    "$builddir"/cli/fabrictrace)
 if grep -q '^HARDEN_FLAGS = .*_FORTIFY_SOURCE' "$builddir/Makefile" && needs nm "_FORTIFY_SOURCE"; then
-    for file in fabrictrace-agent fabrictraced fabrictrace-switchpoll; do
-        for program in "$builddir"/*/"$file"; do
-            judge "$program" fortified "$program"
-        done
+    for program in "${programs[@]}"; do
+        judge "$program" fortified "$program"
+    done
+    for program in "${programs[@]}" "$builddir"/agent/nccl/libnccl-profiler-fabrictrace.so \
+        "$builddir"/agent/shim/libibverbs.so; do
+        [ ! -e "$program" ] || judge "$program" hardened "$program"
     done
 fi
 # The example of a daemon is one that it accepts.

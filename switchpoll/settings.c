@@ -66,7 +66,7 @@ static const struct ft_option options[] = {
      "PEM file with this poller's certificate. Without the three TLS files the connection is plain "
      "TCP."},
     {"daemon.key", FT_OPTION_STRING, AT(tls_key), NULL, 0, 0, NULL,
-     "PEM file with the certificate's private key."},
+     "PEM file with the certificate's private key. Each of the four may be credential:NAME."},
     {"daemon.ca", FT_OPTION_STRING, AT(tls_ca), NULL, 0, 0, NULL,
      "PEM file with the authority that signed the daemon's certificate."},
     {"daemon.crl", FT_OPTION_STRING, AT(tls_crl), NULL, 0, 0, NULL,

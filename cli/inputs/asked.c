@@ -140,8 +140,10 @@ static void take(struct ft_asked *a, struct entry *e, const char *text)
     uint32_t id = switch_of(a, e), out;
     char name[FT_ASKING_NAME];
 
-    if (!ft_asking_read(text, name))
-        return fail(a, id, "it wrote something other than the name of a port", "");
+    if (!ft_asking_read(text, name)) {
+        fail(a, id, "it wrote something other than the name of a port", "");
+        return;
+    }
     out = ft_topology_find_port(a->t, id, name);
     if (out == FT_NONE)
         out = ft_topology_find_lag(a->t, id, name);
@@ -184,8 +186,10 @@ static void start(struct ft_asked *a, struct running *r, struct entry *e)
     if (a->failures[in->switch_id])
         return;
     if (!command || !ft_asking_is_safe(name) || !ft_asking_is_safe(in->name) ||
-        !ft_asking_write(&r->question, command, name, in->name, &e->tuple))
-        return fail(a, in->switch_id, "a name has characters that are not passed on", "");
+        !ft_asking_write(&r->question, command, name, in->name, &e->tuple)) {
+        fail(a, in->switch_id, "a name has characters that are not passed on", "");
+        return;
+    }
     a->stats.questions++;
     r->entry = e;
     rc = ft_helper_start(a->loop, r->question.argv, TIMEOUT_NS, on_done, r, &r->helper);

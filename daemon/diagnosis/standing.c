@@ -152,7 +152,8 @@ static uint32_t opinions_of(const Fabrictrace__Diagnosis *m)
     uint32_t all = 0;
 
     for (size_t i = 0; i < m->n_second_opinions; i++)
-        all |= 1u << (2 * m->second_opinions[i]->source + m->second_opinions[i]->agrees);
+        all |=
+            1u << (2 * m->second_opinions[i]->source + (m->second_opinions[i]->agrees ? 1u : 0u));
     return all;
 }
 

@@ -27,8 +27,6 @@
 #include "lib/io/endpoint.h"
 #include "lib/io/tls.h"
 
-#define HOST_BYTES        256
-#define NS_PER_MS         1000000
 #define ERROR_BYTES       512
 #define MIB               1048576.0
 #define SCHEMAS_BYTES_MAX ((size_t)4 << 20)

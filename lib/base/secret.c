@@ -33,8 +33,7 @@ int ft_secret_check(const char *path, char *error, size_t error_bytes)
 #define SECRET_MIN 16
 #define SECRET_MAX 1024
 
-/* The file of a credential, or the path itself. */
-static int find_file(const char *path, char file[PATH_MAX])
+int ft_secret_file(const char *path, char *file)
 {
     static const char scheme[] = "credential:";
     const char *folder = getenv("CREDENTIALS_DIRECTORY"), *name = path + sizeof(scheme) - 1;
@@ -71,7 +70,7 @@ static int read_line(const char *file, size_t least, char line[SECRET_MAX + 2])
 static int read_secret(const char *path, size_t least, char **text, char *error, size_t error_bytes)
 {
     char file[PATH_MAX], line[SECRET_MAX + 2], reason[128], *copy;
-    int rc = find_file(path, file);
+    int rc = ft_secret_file(path, file);
 
     if (rc == 0 && (rc = ft_secret_check(file, reason, sizeof(reason))) < 0) {
         snprintf(error, error_bytes, "%s: %s", path, reason);

@@ -433,6 +433,7 @@ int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoi
     void *joined = NULL;
     rd_kafka_resp_err_t err;
     char line[2 * REASON_BYTES];
+    int flags;
 
     if (!topic_ok(m->topic))
         return -EINVAL;
@@ -441,9 +442,11 @@ int ft_kafka_client_send(struct ft_kafka_client *c, const struct ft_kafka_outgoi
     if (prefix->len && !(joined = join(prefix, m)))
         return -EAGAIN;
     headers = make_headers(m);
+    /* The macro casts what its text begins with. */
+    flags = joined ? RD_KAFKA_MSG_F_FREE : 0;
     err = rd_kafka_producev(
         c->client, RD_KAFKA_V_TOPIC(m->topic), RD_KAFKA_V_KEY(m->key, m->key_len),
-        RD_KAFKA_V_PARTITION(m->partition), RD_KAFKA_V_MSGFLAGS(joined ? RD_KAFKA_MSG_F_FREE : 0),
+        RD_KAFKA_V_PARTITION(m->partition), RD_KAFKA_V_MSGFLAGS(flags),
         RD_KAFKA_V_VALUE(joined ? joined : (void *)(uintptr_t)m->value, prefix->len + m->len),
         RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(report), RD_KAFKA_V_END);
     if (!err)

@@ -48,6 +48,8 @@ static void forget_connection(struct ft_connection *c)
     if (receiver->applying == c)
         receiver->applying = NULL;
     ft_receiver_forget_input(c);
+    if (!c->named)
+        TAILQ_REMOVE(&receiver->strangers, c, unnamed);
     TAILQ_REMOVE(&receiver->connections, c, next);
     receiver->stats.connected--;
 }
@@ -102,7 +104,7 @@ static void evict(struct ft_connection *c, const char *reason)
 {
     struct ft_receiver *receiver = c->receiver;
 
-    receiver->stats.connections_refused++;
+    receiver->stats.connections_refused += !c->closing;
     if (!c->source || c->gone) {
         close_connection(c, reason);
         return;
@@ -169,6 +171,8 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
     c->source->connection = c;
     c->acked = welcome.sequence = c->source->applied;
     ft_stream_write(c->bev, &welcome);
+    c->named = true;
+    TAILQ_REMOVE(&c->receiver->strangers, c, unnamed);
     c->frame_max = FT_FRAME_BYTES_MAX;
     bufferevent_setwatermark(c->bev, EV_READ, 0, FT_FRAME_BYTES_MAX);
     report_peer(c, true, "");
@@ -394,6 +398,10 @@ static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
     (void)listener;
     (void)len;
     receiver->stats.connections++;
+    /* Who says nothing keeps nobody out. */
+    if (receiver->stats.connected >= receiver->config.connections_max &&
+        (c = TAILQ_FIRST(&receiver->strangers)))
+        evict(c, "too many connections, and it was the oldest that had not identified itself");
     if (receiver->stats.connected >= receiver->config.connections_max) {
         reject(receiver, fd);
         return;
@@ -417,6 +425,7 @@ static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
         return;
     }
     TAILQ_INSERT_TAIL(&receiver->connections, c, next);
+    TAILQ_INSERT_TAIL(&receiver->strangers, c, unnamed);
     receiver->stats.connected++;
     bufferevent_setcb(c->bev, handle_input, handle_output, handle_event, c);
     bufferevent_setwatermark(c->bev, EV_READ, 0, 2 * FT_FRAME_HELLO_BYTES_MAX);
@@ -499,6 +508,7 @@ struct ft_receiver *ft_receiver_new(struct ft_loop *loop, const struct ft_receiv
     if (receiver->config.timeout_ns <= 0)
         receiver->config.timeout_ns = FT_STREAM_TIMEOUT_NS;
     TAILQ_INIT(&receiver->connections);
+    TAILQ_INIT(&receiver->strangers);
     TAILQ_INIT(&receiver->left);
     TAILQ_INIT(&receiver->returns);
     if (receiver->config.input_bytes_max == 0)

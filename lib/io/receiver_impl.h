@@ -44,6 +44,7 @@ struct ft_receiver_source {
 
 struct ft_connection {
     TAILQ_ENTRY(ft_connection) next;
+    TAILQ_ENTRY(ft_connection) unnamed; /* until it is welcome */
     TAILQ_ENTRY(ft_connection) turn;    /* while waiting */
     TAILQ_ENTRY(ft_connection) holding; /* while bytes wait in its input */
     struct ft_receiver *receiver;
@@ -56,6 +57,7 @@ struct ft_connection {
     void *known;                       /* by admit(); NULL before */
     size_t frame_max;
     uint64_t acked;
+    bool named;   /* it was welcome */
     bool waiting; /* to be served: complete frames are left */
     bool closing; /* a REFUSE is on its way out */
     bool gone;    /* the stream ended while frames of it were left */
@@ -72,6 +74,7 @@ struct ft_receiver {
     struct ft_watch *rest;
     uint16_t port;
     struct ft_connections connections;
+    struct ft_connections strangers; /* of them who was not welcome yet, the oldest first */
     struct ft_table *sources;
     struct ft_receiver_sources
         left; /* without a connection, the one that left first is the first */

@@ -49,20 +49,33 @@ static int complain(const char *file, char *error, size_t error_bytes)
     return -1;
 }
 
+/* Where it is, be it a credential. */
+static int find(const char *name, char file[PATH_MAX], char *error, size_t error_bytes)
+{
+    int rc = ft_secret_file(name, file);
+
+    if (rc < 0)
+        snprintf(error, error_bytes, "%s: %s", name, strerror(-rc));
+    return rc;
+}
+
 /* The certificate and the key of this end. */
 static int load_own(SSL_CTX *context, const struct ft_tls_files *files, char *error,
                     size_t error_bytes)
 {
-    char reason[128];
+    char reason[128], cert[PATH_MAX], key[PATH_MAX];
 
+    if (find(files->cert, cert, error, error_bytes) < 0 ||
+        find(files->key, key, error, error_bytes) < 0)
+        return -1;
     ERR_clear_error();
-    if (SSL_CTX_use_certificate_chain_file(context, files->cert) != 1)
+    if (SSL_CTX_use_certificate_chain_file(context, cert) != 1)
         return complain(files->cert, error, error_bytes);
-    if (ft_secret_check(files->key, reason, sizeof(reason)) < 0) {
+    if (ft_secret_check(key, reason, sizeof(reason)) < 0) {
         snprintf(error, error_bytes, "%s: %s", files->key, reason);
         return -1;
     }
-    if (SSL_CTX_use_PrivateKey_file(context, files->key, SSL_FILETYPE_PEM) != 1)
+    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
         return complain(files->key, error, error_bytes);
     if (SSL_CTX_check_private_key(context) != 1)
         return complain(files->key, error, error_bytes);
@@ -76,9 +89,12 @@ static int load_revoked(SSL_CTX *context, const char *crl, char *error, size_t e
 {
     X509_STORE *store = SSL_CTX_get_cert_store(context);
     X509_LOOKUP *lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+    char file[PATH_MAX];
 
+    if (find(crl, file, error, error_bytes) < 0)
+        return -1;
     ERR_clear_error();
-    if (!lookup || X509_load_crl_file(lookup, crl, X509_FILETYPE_PEM) <= 0)
+    if (!lookup || X509_load_crl_file(lookup, file, X509_FILETYPE_PEM) <= 0)
         return complain(crl, error, error_bytes);
     X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
     return 0;
@@ -87,12 +103,14 @@ static int load_revoked(SSL_CTX *context, const char *crl, char *error, size_t e
 static int load(SSL_CTX *context, const struct ft_tls_files *files, char *error, size_t error_bytes)
 {
     STACK_OF(X509_NAME) * names;
+    char ca[PATH_MAX];
 
-    if (load_own(context, files, error, error_bytes) < 0)
+    if (load_own(context, files, error, error_bytes) < 0 ||
+        find(files->ca, ca, error, error_bytes) < 0)
         return -1;
-    if (SSL_CTX_load_verify_file(context, files->ca) != 1)
+    if (SSL_CTX_load_verify_file(context, ca) != 1)
         return complain(files->ca, error, error_bytes);
-    names = SSL_load_client_CA_file(files->ca);
+    names = SSL_load_client_CA_file(ca);
     if (!names)
         return complain(files->ca, error, error_bytes);
     SSL_CTX_set_client_CA_list(context, names);

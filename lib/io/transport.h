@@ -135,6 +135,8 @@ struct ft_receiver;
 
 struct ft_receiver_config {
     const char *listen; /* "host:port", ":port" on all addresses */
+    /* At this many the oldest that has not identified itself makes room; when all have, a new one
+     * is refused. */
     uint32_t connections_max;
     /* Remembered programs, each by its id. Of those not connected the one silent longest is
      * forgotten first; when all are, a new one is refused. */

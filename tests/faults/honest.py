@@ -118,8 +118,10 @@ class Exporter:
 
     def datagram(self):
         """Of what waits; None: nothing does."""
-        if not self.waiting:
-            return None
+        return self.next() if self.waiting else None
+
+    def next(self):
+        """With what waits, be it nothing."""
         self.sequence += 1
         uptime = int((time.monotonic() - self.begun) * 1000)
         payload = sflow.datagram(self.address, self.sequence, uptime, self.waiting)
@@ -255,12 +257,13 @@ class Work:
 
 
 class Programs:
-    """The three, with certificates; .job is a rank of a training job."""
+    """The three, with certificates; .job is a rank of a training job. The daemon is reached at `host`."""
 
-    def __init__(self, folder, settings=""):
+    def __init__(self, folder, settings="", host="localhost"):
         folder.chmod(0o711)  # other users reach the agent's socket
         self.folder, self.authority = folder, Authority(folder)
-        self.daemon = kit.daemon(folder, self.tls("fabrictraced", "DNS:localhost")
+        at = () if host == "localhost" else (f"IP:{host}",)
+        self.daemon = kit.daemon(folder, self.tls("fabrictraced", "DNS:localhost", *at)
                                  + f'  inventory: ["{INVENTORY}"]\nflow_idle: 20s\n{settings}')
         self.config(self.daemon, "source_id: golden\n", "source_id: main\n")
         self.poller = rig.Poller(folder, self.daemon)
@@ -270,7 +273,7 @@ class Programs:
                                       (self.agent, "agent", HOST)):
             cert, key = self.authority.make(program.name, f"URI:fabrictrace://{kind}/{source}")
             self.config(program, f'endpoint: "127.0.0.1:{self.daemon.port}"',
-                        f'endpoint: "localhost:{self.daemon.port}", cert: {cert}, key: {key}, '
+                        f'endpoint: "{host}:{self.daemon.port}", cert: {cert}, key: {key}, '
                         f"ca: {self.authority.ca}")
         self.config(self.agent, "host: golden\n", f"host: {HOST}\nsource_id: {HOST}\n"
                     f"nccl: {{socket: {self.socket}}}\nrdma: {{enabled: false}}\n")
@@ -299,10 +302,10 @@ class Programs:
             "fabrictrace_switchpoll_daemon_connected") + self.agent.metric(
                 "fabrictrace_agent_connected") == 2)
 
-    def settle(self):
+    def settle(self, windows=WINDOWS):
         """Until windows have closed over the last samples."""
         name = "fabrictraced_windows_total"
-        last = self.daemon.metric(name) + WINDOWS
+        last = self.daemon.metric(name) + windows
         until("windows close", lambda: self.daemon.metric(name) >= last)
 
     def start_job(self, pause_us=200000):

@@ -8,6 +8,9 @@ EXTRA_DIST += \
 	tests/faults/madeup.py \
 	tests/faults/judged.py \
 	tests/faults/segment.py \
+	tests/faults/wire.py \
+	tests/faults/scenarios/clocks.py \
+	tests/faults/scenarios/connections.py \
 	tests/faults/scenarios/costs.py \
 	tests/faults/scenarios/crowd.py \
 	tests/faults/scenarios/event_streams.py \
@@ -16,9 +19,12 @@ EXTRA_DIST += \
 	tests/faults/scenarios/half_frames.py \
 	tests/faults/scenarios/kept_records.py \
 	tests/faults/scenarios/kills.py \
+	tests/faults/scenarios/links.py \
 	tests/faults/scenarios/loss_sources.py \
 	tests/faults/scenarios/memory_full.py \
 	tests/faults/scenarios/no_descriptors.py \
+	tests/faults/scenarios/reloads.py \
 	tests/faults/scenarios/siege.py \
 	tests/faults/scenarios/silent_jobs.py \
-	tests/faults/scenarios/slow_readers.py
+	tests/faults/scenarios/slow_readers.py \
+	tests/faults/scenarios/spoofed.py

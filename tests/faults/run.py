@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 SCENARIOS = HERE / "scenarios"
 LIMIT_S = 600  # for a scenario that hangs: no slow machine takes that long
 KILL_S = 20    # more for each kill
-LONG = ("siege", "kills", "crowd")  # whose figures are of interest though all is well
+LONG = ("siege", "kills", "crowd", "links", "clocks", "spoofed")  # whose figures are of interest though all is well
 UNITS = {"s": 1, "m": 60, "h": 3600}
 SKIPPED = 77
 

@@ -32,13 +32,20 @@ static void make_authority(const char *name)
           folder, name, name, name);
 }
 
-static void make_certificate(const char *name, const char *authority, const char *alternative)
+static void make_certificate_for(const char *name, const char *authority, const char *alternative,
+                                 int days)
 {
     shell("cd %s && openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=%s "
           "-keyout %s.key -out %s.csr 2>/dev/null && printf subjectAltName=%s > %s.ext && "
-          "openssl x509 -req -in %s.csr -CA %s.pem -CAkey %s.key -CAcreateserial -days 2 "
+          "openssl x509 -req -in %s.csr -CA %s.pem -CAkey %s.key -CAcreateserial -days %d "
           "-extfile %s.ext -out %s.pem 2>/dev/null",
-          folder, name, name, name, alternative, name, name, authority, authority, name, name);
+          folder, name, name, name, alternative, name, name, authority, authority, days, name,
+          name);
+}
+
+static void make_certificate(const char *name, const char *authority, const char *alternative)
+{
+    make_certificate_for(name, authority, alternative, 2);
 }
 
 static void make_files(void)
@@ -51,6 +58,7 @@ static void make_files(void)
     make_certificate("elsewhere", "ca", "DNS:elsewhere.example");
     make_certificate("agent", "ca", "DNS:agent");
     make_certificate("stranger", "other", "IP:127.0.0.1");
+    make_certificate_for("old", "ca", "IP:127.0.0.1,DNS:localhost", -1);
 }
 
 /* What an authority tells of the certificates that it has revoked: ca.crl. */
@@ -195,6 +203,28 @@ START_TEST(receiver_refuses_another_authority)
 }
 END_TEST
 
+START_TEST(receiver_refuses_the_expired)
+{
+    start("daemon", "old", "ca");
+    rig_run(one_down, "the old certificate to be refused");
+    ck_assert_msg(strstr(rig.down_reason, "not accepted: certificate has expired"), "%s",
+                  rig.down_reason);
+    nothing_came();
+    stop();
+}
+END_TEST
+
+START_TEST(sender_refuses_the_expired)
+{
+    start("old", "agent", "ca");
+    rig_run(sender_told, "a text");
+    ck_assert_msg(strstr(rig.sender_text, "not accepted: certificate has expired"), "%s",
+                  rig.sender_text);
+    nothing_came();
+    stop();
+}
+END_TEST
+
 START_TEST(plain_text_is_refused)
 {
     start("daemon", NULL, NULL);
@@ -333,6 +363,36 @@ START_TEST(revoked_later_is_closed)
 }
 END_TEST
 
+/* Each file as the service manager hands it over, and a new one in its place. */
+START_TEST(credentials_of_the_service_manager)
+{
+    struct ft_tls_files credentials = {.cert = "credential:daemon.pem",
+                                       .key = "credential:daemon.key",
+                                       .ca = "credential:ca.pem",
+                                       .crl = "credential:ca.crl"};
+    char error[256];
+
+    start_with_lists(NULL, LONG_FROM_NOW, false);
+    rig_run(all_acked, "all acknowledged");
+    ck_assert_int_eq(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    ck_assert_int_lt(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_msg(strstr(error, "credential:daemon.pem: No such file"), "%s", error);
+    ck_assert_int_eq(setenv("CREDENTIALS_DIRECTORY", folder, 1), 0);
+    ck_assert_int_eq(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_int_eq(rig.downs, 0);
+    shell("chmod o+r %s/daemon.key", folder);
+    ck_assert_int_lt(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_msg(strstr(error, "credential:daemon.key: everybody may read"), "%s", error);
+    shell("chmod o-r %s/daemon.key", folder);
+    make_list("agent", LONG_FROM_NOW);
+    ck_assert_int_eq(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_int_eq(rig.downs, 1);
+    ck_assert_int_eq(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    ck_assert_int_lt(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    stop();
+}
+END_TEST
+
 START_TEST(complaints_name_the_file)
 {
     struct ft_sender_config config;
@@ -368,4 +428,5 @@ FT_UNIT_MAIN("tls", delivers_and_survives_restarts, sender_refuses_another_autho
              sender_refuses_another_host, receiver_refuses_another_authority, plain_text_is_refused,
              no_certificate_is_refused, older_tls_is_refused, complaints_name_the_file,
              revoked_is_refused, others_than_the_revoked_come, an_old_list_lets_nobody_in,
-             sender_refuses_the_revoked, revoked_later_is_closed)
+             sender_refuses_the_revoked, revoked_later_is_closed, receiver_refuses_the_expired,
+             sender_refuses_the_expired, credentials_of_the_service_manager)

@@ -137,6 +137,46 @@ START_TEST(sources_over_the_cap)
 }
 END_TEST
 
+/* Who says nothing, or half of a HELLO, keeps nobody out; who is welcome stays. */
+START_TEST(silent_connections_make_room)
+{
+    struct ft_frame frame;
+    int a, b, c, silent[8];
+
+    rig.receiver_config.connections_max = 3;
+    rig_start();
+    a = raw_peer("a", &frame);
+    ck_assert_int_eq(frame.type, FT_FRAME_WELCOME);
+    for (int i = 0; i < 8; i++) {
+        silent[i] = rig_raw_connect();
+        ck_assert_int_eq(send(silent[i], "\0\0", 2, 0), 2);
+    }
+    b = raw_peer("b", &frame);
+    ck_assert_int_eq(frame.type, FT_FRAME_WELCOME);
+    c = raw_peer("c", &frame);
+    ck_assert_int_eq(frame.type, FT_FRAME_WELCOME);
+    for (int i = 0; i < 8; i++) {
+        ck_assert(!rig_raw_read(silent[i], &frame));
+        close(silent[i]);
+    }
+    ck_assert_uint_eq(receiver_stats().connections_refused, 8);
+    ck_assert_uint_eq(receiver_stats().connected, 3);
+    /* All have a name now. */
+    silent[0] = rig_raw_connect();
+    ck_assert(rig_raw_read(silent[0], &frame));
+    ck_assert_str_eq(frame.reason, "too many connections");
+    ck_assert_uint_eq(receiver_stats().connections_refused, 9);
+    rig_raw_data(a, 1, 1);
+    ck_assert(rig_raw_read(a, &frame));
+    ck_assert_int_eq(frame.type, FT_FRAME_ACK);
+    close(a);
+    close(b);
+    close(c);
+    close(silent[0]);
+    rig_stop();
+}
+END_TEST
+
 START_TEST(connections_over_the_cap)
 {
     struct ft_frame frame;
@@ -326,4 +366,4 @@ FT_UNIT_MAIN("transport, losses", records_of_a_sender_that_begins_anew_are_lost_
              what_a_dead_sender_had_queued_is_lost_by_number,
              what_was_cut_off_is_lost_with_its_sender, overflow_drops_the_oldest,
              what_is_in_flight_is_not_dropped, sources_over_the_cap, connections_over_the_cap,
-             refused_payload_is_not_asked_for_again)
+             silent_connections_make_room, refused_payload_is_not_asked_for_again)
