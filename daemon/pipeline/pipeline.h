@@ -108,6 +108,10 @@ void ft_pipeline_recall(struct ft_pipeline *p, bool on);
  * any more are counted at ports. With more, the lowest open window is: others were in it. */
 void ft_pipeline_regroup(struct ft_pipeline *p, bool more, int64_t now_ms);
 
+/* Of the sender of the next observations those before them are not here: windows that they are in
+ * the middle of are partial. */
+void ft_pipeline_gap(struct ft_pipeline *p);
+
 /* Counts a record that was not let in. */
 void ft_pipeline_refuse(struct ft_pipeline *p);
 
