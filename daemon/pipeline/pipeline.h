@@ -94,6 +94,12 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology
  * it in one step, so whoever has many of them waits. */
 bool ft_pipeline_in_progress(const struct ft_pipeline *p);
 
+/* While this is on, what is in progress is completed at once instead of being waited for. */
+void ft_pipeline_hurry(struct ft_pipeline *p, bool on);
+
+/* Whether a batch has to wait for what is in progress; in a hurry that is completed. */
+bool ft_pipeline_waits(struct ft_pipeline *p);
+
 /* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record
  * that came in one go. Whatever looks at the state flushes first by itself. */
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
