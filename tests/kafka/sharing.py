@@ -105,9 +105,14 @@ class Found:
             self.rates[flow, r["window_start_ms"]] = tuple(
                 r.get(k) for k in ("bytes", "rate_bps", "rate_lo_bps", "rate_hi_bps"))
 
+    def first(self):
+        """Since when each flow has a path. One that is silent for long is taken for a new one when it is
+        sampled again: whether it was forgotten by then depends on when that is looked at."""
+        return {flow: min(times) for flow, times in self.since.items()}
+
     def differences(self, other, since):
-        """Flows of which another path is said, or another time since when."""
-        what = [(self.paths, other.paths)] + [(self.since, other.since)] * since
+        """Flows of which another path is said, or another time since when they have one."""
+        what = [(self.paths, other.paths)] + [(self.first(), other.first())] * since
         return [(k, a.get(k), b.get(k)) for a, b in what for k in a.keys() | b.keys()
                 if a.get(k) != b.get(k)]
 
