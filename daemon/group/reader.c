@@ -70,21 +70,6 @@ static bool find_topic(const struct ft_group_reader *r, const char *name,
     return false;
 }
 
-/* All of it at once: a message is small against what a slice may take. */
-static int apply(struct ft_group_reader *r, const Fabrictrace__Envelope *e)
-{
-    const struct ft_arrival from = {
-        .pipeline = r->pipeline, .source = e->source, .program = e->program};
-    int rc;
-
-    if (r->receiver)
-        ft_receiver_finish(r->receiver);
-    do
-        rc = ft_arrivals_apply(&r->arrivals, &from, e->batch.data, e->batch.len);
-    while (rc > 0);
-    return rc;
-}
-
 static void warn_of_division(struct ft_group_reader *r, const Fabrictrace__Envelope *e)
 {
     uint64_t held;
@@ -134,6 +119,8 @@ static void note_read(struct ft_group_reader *r, enum ft_ingest_topic topic,
 static void take_envelope(struct ft_group_reader *r, const Fabrictrace__Envelope *e,
                           enum ft_ingest_topic topic, const struct ft_kafka_message *m)
 {
+    const struct ft_arrival from = {
+        .pipeline = r->pipeline, .source = e->source, .program = e->program};
     int64_t now_ms = ft_wall_now().ms;
 
     warn_of_division(r, e);
@@ -143,7 +130,8 @@ static void take_envelope(struct ft_group_reader *r, const Fabrictrace__Envelope
     } else if (m->time_ms >= 0 && m->time_ms < now_ms - STALE_MS) {
         r->stale++;
         ft_group_numbers_end(r->numbers, e, FT_GROUP_STALE);
-    } else if (apply(r, e) < 0) {
+    } else if (ft_arrivals_apply_all(&r->arrivals, &from, r->receiver, e->batch.data,
+                                     e->batch.len) < 0) {
         r->refused++;
         ft_group_numbers_end(r->numbers, e, FT_GROUP_REFUSED);
     } else {
@@ -165,12 +153,8 @@ static bool take_partial(struct ft_group_reader *r, const struct ft_kafka_messag
     record.kind_case = FABRICTRACE__RECORD__KIND_PARTIAL;
     record.partial = part;
     ft_writer_reset(&r->batch);
-    if (good && r->receiver)
-        ft_receiver_finish(r->receiver);
     if (good && ft_batch_pack(&one, 1, &r->batch) == 0)
-        do
-            rc = ft_arrivals_apply(&r->arrivals, &from, r->batch.bytes, r->batch.len);
-        while (rc > 0);
+        rc = ft_arrivals_apply_all(&r->arrivals, &from, r->receiver, r->batch.bytes, r->batch.len);
     if (rc == 0 && r->progress)
         ft_group_progress_part(r->progress, m->offset, (int64_t)part->window_start_ms);
     if (part)
@@ -241,6 +225,14 @@ static void on_message(void *arg, const char *name, const struct ft_kafka_messag
                "topic '%s', partition %d, offset %" PRId64 ": the message cannot be read (%" PRIu64
                " more held back)",
                name, (int)m->partition, m->offset, held);
+}
+
+/* Messages wait, as batches over TCP do, while the pipeline goes through all that it has. */
+static bool is_busy(void *arg)
+{
+    const struct ft_group_reader *r = arg;
+
+    return ft_pipeline_in_progress(r->pipeline);
 }
 
 static void on_error(void *arg, const char *key, const char *text)
@@ -463,7 +455,7 @@ static int open_consumer(struct ft_group_reader *r, struct ft_loop *loop,
     struct ft_kafka_part *parts =
         calloc(FT_INGEST_TOPICS * (size_t)r->partitions + 1, sizeof(*parts));
     struct ft_kafka_consumer_config own = {
-        .parts = parts, .on_message = on_message, .on_error = on_error, .arg = r};
+        .parts = parts, .on_message = on_message, .busy = is_busy, .on_error = on_error, .arg = r};
     bool shares = config->settings->group_name || r->kafka;
     char group[GROUP_BYTES];
     int rc = parts ? 0 : -ENOMEM;

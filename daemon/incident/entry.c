@@ -132,6 +132,11 @@ void ft_entry_published(struct ft_writer *w, uint64_t records, uint64_t digest)
     ft_write_be64(w, digest);
 }
 
+void ft_entry_gap(struct ft_writer *w)
+{
+    ft_write_u8(w, FT_ENTRY_GAP);
+}
+
 static void skip_text(struct ft_reader *r)
 {
     ft_read_skip(r, ft_read_u8(r));
@@ -200,6 +205,8 @@ bool ft_entry_read(struct ft_reader *r, int64_t *now_ms, struct ft_entry *out)
     case FT_ENTRY_PUBLISHED:
         out->records = read_number(r);
         out->digest = ft_read_be64(r);
+        break;
+    case FT_ENTRY_GAP:
         break;
     default:
         return false;

@@ -16,6 +16,7 @@
  *              them
  *   TOPOLOGY   length, text: another topology file was taken over; empty: none
  *   PUBLISHED  records, digest (8 bytes): what came out since the one before
+ *   GAP        of the sender of the next batch what it sent before is not there
  *
  * Numbers are varints (7 bits a byte, the lowest first; differences of times in zigzag), texts a
  * byte of length and the bytes. Pure. Thread: any.
@@ -31,6 +32,7 @@ enum ft_entry_kind {
     FT_ENTRY_STAGES,
     FT_ENTRY_TOPOLOGY,
     FT_ENTRY_PUBLISHED,
+    FT_ENTRY_GAP,
 };
 
 /* Times beyond (2096) are none: windows of a second are counted in 32 bits. */
@@ -55,6 +57,7 @@ void ft_entry_advance(struct ft_writer *w, int64_t *now_ms, int64_t at_ms, uint6
 void ft_entry_stages(struct ft_writer *w, const struct ft_account_stage *stages, size_t count);
 void ft_entry_topology(struct ft_writer *w, const char *text, size_t len);
 void ft_entry_published(struct ft_writer *w, uint64_t records, uint64_t digest);
+void ft_entry_gap(struct ft_writer *w);
 
 /* Reads the next entry completely, also its lists. False: it is broken, or there is none. */
 bool ft_entry_read(struct ft_reader *r, int64_t *now_ms, struct ft_entry *out);

@@ -234,6 +234,9 @@ static int play(struct ft_player *p, struct ft_reader *r, const struct ft_entry 
     case FT_ENTRY_PUBLISHED:
         compare(p, entry);
         return 0;
+    case FT_ENTRY_GAP:
+        ft_pipeline_gap(p->pipeline);
+        return 0;
     }
     return -EBADMSG;
 }

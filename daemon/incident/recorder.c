@@ -279,6 +279,11 @@ void ft_recorder_advance(struct ft_recorder *r, int64_t now_ms, uint32_t items)
     ft_entry_advance(&r->w, &r->now_ms, now_ms, items);
 }
 
+void ft_recorder_gap(struct ft_recorder *r)
+{
+    ft_entry_gap(&r->w);
+}
+
 void ft_recorder_stages(struct ft_recorder *r, const struct ft_account_stage *stages, size_t count)
 {
     ft_entry_stages(&r->w, stages, count);

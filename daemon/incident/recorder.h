@@ -40,6 +40,8 @@ void ft_recorder_begin(struct ft_recorder *r, const char *topology, int64_t now_
 void ft_recorder_topology(struct ft_recorder *r, const char *file);
 void ft_recorder_advance(struct ft_recorder *r, int64_t now_ms, uint32_t items);
 
+void ft_recorder_gap(struct ft_recorder *r);
+
 /* For struct ft_arrivals_tap. */
 void ft_recorder_batch(void *recorder, const void *payload, size_t len);
 void ft_recorder_refused(void *recorder, uint64_t number);

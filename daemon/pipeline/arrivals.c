@@ -106,7 +106,7 @@ int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, cons
     uint64_t held;
     int rc = -ENOMEM;
 
-    if (ft_pipeline_in_progress(from->pipeline))
+    if (ft_pipeline_waits(from->pipeline))
         return 1;
     if (!a->batch && (a->batch = ft_batch_new(len)) && a->tap)
         a->tap->batch(a->tap->arg, payload, len);
@@ -120,6 +120,21 @@ int ft_arrivals_apply(struct ft_arrivals *a, const struct ft_arrival *from, cons
                      &(struct ft_log_subject){FT_LOG_ID_REFUSED, FT_LOG_PEER_FIELD, from->source},
                      "%s '%s': a batch of %zu bytes is refused: %s", from->program, from->source,
                      len, strerror(-rc));
+    return rc;
+}
+
+int ft_arrivals_apply_all(struct ft_arrivals *a, const struct ft_arrival *from,
+                          struct ft_receiver *receiver, const uint8_t *payload, size_t len)
+{
+    int rc;
+
+    ft_pipeline_hurry(from->pipeline, true);
+    if (receiver)
+        ft_receiver_finish(receiver);
+    do
+        rc = ft_arrivals_apply(a, from, payload, len);
+    while (rc > 0);
+    ft_pipeline_hurry(from->pipeline, false);
     return rc;
 }
 

@@ -48,6 +48,11 @@ void ft_arrivals_close(struct ft_arrivals *arrivals);
 int ft_arrivals_apply(struct ft_arrivals *arrivals, const struct ft_arrival *from,
                       const uint8_t *payload, size_t len);
 
+/* All of a batch at once, which is small against what a slice may take, behind one over TCP that is
+ * begun (receiver; NULL: none can be). What the pipeline has in progress it does not wait for. */
+int ft_arrivals_apply_all(struct ft_arrivals *arrivals, const struct ft_arrival *from,
+                          struct ft_receiver *receiver, const uint8_t *payload, size_t len);
+
 /* Adds the stages of what comes over TCP: "transport" and "peers". */
 void ft_arrivals_account(const struct ft_receiver *receiver, struct ft_account *account);
 

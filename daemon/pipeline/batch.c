@@ -39,10 +39,24 @@ void ft_pipeline_regroup(struct ft_pipeline *p, bool more, int64_t now_ms)
     ft_window_complete_from(p->stages.window, now_ms, false);
 }
 
+void ft_pipeline_gap(struct ft_pipeline *p)
+{
+    p->gap = true;
+}
+
+void ft_pipeline_end_gap(struct ft_pipeline *p, int64_t ms)
+{
+    if (p->gap)
+        ft_window_complete_from(p->stages.window, ms < p->now_ms ? ms + 1 : p->now_ms, false);
+    p->gap = false;
+}
+
 void ft_pipeline_flush(struct ft_pipeline *p)
 {
     uint64_t results[FT_JOIN_RESULTS] = {0};
 
+    /* No observation came that would say since when. */
+    ft_pipeline_end_gap(p, p->now_ms);
     if (p->gathered == 0)
         return;
     ft_join_observe_batch(p->stages.join, p->batch, p->gathered, results);

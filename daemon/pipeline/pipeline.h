@@ -94,6 +94,12 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology
  * it in one step, so whoever has many of them waits. */
 bool ft_pipeline_in_progress(const struct ft_pipeline *p);
 
+/* While this is on, what is in progress is completed at once instead of being waited for. */
+void ft_pipeline_hurry(struct ft_pipeline *p, bool on);
+
+/* Whether a batch has to wait for what is in progress; in a hurry that is completed. */
+bool ft_pipeline_waits(struct ft_pipeline *p);
+
 /* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record
  * that came in one go. Whatever looks at the state flushes first by itself. */
 void ft_pipeline_record(struct ft_pipeline *p, const Fabrictrace__Record *record, int64_t now_ms);
@@ -107,6 +113,10 @@ void ft_pipeline_recall(struct ft_pipeline *p, bool on);
  * it is to have fewer, windows that have begun are partial: samples of flows that it does not have
  * any more are counted at ports. With more, the lowest open window is: others were in it. */
 void ft_pipeline_regroup(struct ft_pipeline *p, bool more, int64_t now_ms);
+
+/* Of the sender of the next observations those before them are not here: windows that they are in
+ * the middle of are partial. */
+void ft_pipeline_gap(struct ft_pipeline *p);
 
 /* Counts a record that was not let in. */
 void ft_pipeline_refuse(struct ft_pipeline *p);

@@ -58,6 +58,8 @@ struct ft_pipeline {
     struct ft_numbered numbers[FT_JOIN_BATCH];
     size_t gathered;
     bool recalling; /* what another daemon had */
+    bool hurry;     /* nothing that is in progress is waited for */
+    bool gap;       /* what comes next does not follow what came */
 };
 
 /* Hooks of the join: a flow is judged, took another path, entered the fabric by a port that no link
@@ -76,6 +78,9 @@ bool ft_pipeline_on_cover(void *arg);
 
 /* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
 void ft_pipeline_find_edge(struct ft_pipeline *p);
+
+/* The first observation behind a gap, of this time. */
+void ft_pipeline_end_gap(struct ft_pipeline *p, int64_t ms);
 
 /* What samples say of cables: takes an observation, continues with the judgement, and informs the
  * join which links of a new topology are confirmed. */

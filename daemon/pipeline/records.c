@@ -46,6 +46,7 @@ static void gather(struct ft_pipeline *p, const struct ft_observed *o)
         return;
     }
     p->stats.implausible += odd;
+    ft_pipeline_end_gap(p, (int64_t)o->time_ms);
     ft_rhythms_sampled(p->stages.rhythms, in->last_ms);
     ft_unrated_take(p->stages.unrated, o, p->now_ms);
     if (ft_intake_rest(o, rest))

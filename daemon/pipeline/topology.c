@@ -155,6 +155,18 @@ void ft_pipeline_complete(struct ft_pipeline *p)
     ft_pipeline_discover(p, UINT64_MAX);
 }
 
+void ft_pipeline_hurry(struct ft_pipeline *p, bool on)
+{
+    p->hurry = on;
+}
+
+bool ft_pipeline_waits(struct ft_pipeline *p)
+{
+    if (p->hurry)
+        ft_pipeline_complete(p);
+    return ft_pipeline_in_progress(p);
+}
+
 void ft_pipeline_drop_discovery(struct ft_pipeline *p)
 {
     struct ft_topology *t;

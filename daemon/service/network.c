@@ -9,6 +9,7 @@
 
 #include "daemon/api/sources.h"
 #include "daemon/group/reader.h"
+#include "daemon/incident/recorder.h"
 #include "daemon/pipeline/identity.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/plans/follower.h"
@@ -22,6 +23,7 @@
 
 #define ERROR_BYTES 512
 #define AGENT       "fabrictrace-agent"
+#define POLLER      "fabrictrace-switchpoll"
 
 static int apply_payload(void *arg, void *known, const char *source, const char *program,
                          const uint8_t *payload, size_t len)
@@ -58,6 +60,20 @@ static void on_peer(void *arg, const char *source, const char *address, bool up,
         ft_log_about(FT_LOG_INFO, &subject, "peer '%s' at %s: connected", source, address);
     else
         ft_log_about(FT_LOG_NOTICE, &subject, "peer '%s' at %s: %s", source, address, reason);
+}
+
+/* A poller sent to another daemon before, or was not heard: what it says from here on is a part of
+ * the window that has begun. */
+static void on_gap(void *arg, const char *source, const char *program)
+{
+    struct ft_daemon *d = arg;
+
+    (void)source;
+    if (strcmp(program, POLLER) != 0)
+        return;
+    if (d->recorder)
+        ft_recorder_gap(d->recorder);
+    ft_pipeline_gap(d->view.pipeline);
 }
 
 /* One that is not connected now is asked again with the next window. */
@@ -110,6 +126,7 @@ static int open_receiver(struct ft_daemon *d)
         .admit = d->identities ? on_admit : NULL,
         .release = on_release,
         .apply = apply_payload,
+        .gap = on_gap,
         .peer = on_peer,
         .arg = d,
     };

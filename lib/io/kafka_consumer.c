@@ -50,6 +50,7 @@ bool ft_kafka_consumer_is_evicted(const struct ft_kafka_consumer *consumer)
 #include "lib/io/kafka_group.h"
 
 #define TURN_NS      INT64_C(10000000)   /* then the loop looks at its other descriptors */
+#define BUSY_NS      INT64_C(1000000)    /* until we are asked again whether we read */
 #define TICK_NS      INT64_C(1000000000) /* whatever librdkafka does not wake us for is read then */
 #define AGAIN_NS     INT64_C(1000000000) /* until partitions that may not be read begin again */
 #define AGAIN_NS_MAX INT64_C(30000000000) /* it doubles while that is in vain */
@@ -252,6 +253,11 @@ static void take(struct ft_kafka_consumer *c, rd_kafka_message_t *m)
     rd_kafka_message_destroy(m);
 }
 
+static bool is_busy(const struct ft_kafka_consumer *c)
+{
+    return c->config.busy && c->config.busy(c->config.arg);
+}
+
 static void poll_messages(void *arg)
 {
     struct ft_kafka_consumer *c = arg;
@@ -260,13 +266,18 @@ static void poll_messages(void *arg)
 
     if (c->group)
         complain_of(c, ft_kafka_group_turn(c->group));
-    while ((m = rd_kafka_consumer_poll(c->client, 0))) {
+    while (!is_busy(c)) {
+        m = rd_kafka_consumer_poll(c->client, 0);
+        if (!m)
+            return;
         take(c, m);
         if (ft_mono_since_ns(ft_mono_now(), start) > TURN_NS) {
             ft_watch_once_arm(c->more, 0);
             return;
         }
     }
+    if (!ft_watch_once_armed(c->more))
+        ft_watch_once_arm(c->more, BUSY_NS);
 }
 
 static void handle_wake(void *arg)
@@ -381,6 +392,7 @@ struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
     c->config.on_message = config->on_message;
     c->config.on_error = config->on_error;
     c->config.on_end = config->on_end;
+    c->config.busy = config->busy;
     c->config.arg = config->arg;
     c->parts = rd_kafka_topic_partition_list_new((int)config->part_count);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -57,6 +57,8 @@ struct ft_kafka_consumer_config {
     void (*on_end)(void *arg, const char *topic, int32_t partition);
     /* A message, borrowed until the return. Must not free the consumer. */
     void (*on_message)(void *arg, const char *topic, const struct ft_kafka_message *message);
+    /* Whether nothing is to be read now: asked before each message, and soon again. May be NULL. */
+    bool (*busy)(void *arg);
     /* As in lib/io/kafka.h. */
     void (*on_error)(void *arg, const char *key, const char *text);
     void *arg;

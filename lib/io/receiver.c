@@ -179,6 +179,16 @@ static int take_hello(struct ft_connection *c, const struct ft_frame *frame)
     return 0;
 }
 
+/* Numbers that are missing later on the sender itself has dropped, and says so. */
+static void note_gap(struct ft_connection *c, uint64_t sequence)
+{
+    const struct ft_receiver_config *config = &c->receiver->config;
+
+    if (!c->heard && config->gap && sequence > c->source->applied + 1)
+        config->gap(config->arg, c->id, c->program);
+    c->heard = true;
+}
+
 static int take_data(struct ft_connection *c, const struct ft_frame *frame)
 {
     struct ft_receiver *receiver = c->receiver;
@@ -192,6 +202,7 @@ static int take_data(struct ft_connection *c, const struct ft_frame *frame)
         receiver->stats.duplicates++;
         return 0;
     }
+    note_gap(c, frame->sequence);
     rc = receiver->config.apply(receiver->config.arg, c->known, c->id, c->program, frame->payload,
                                 frame->payload_len);
     receiver->applying = rc > 0 ? c : NULL;

@@ -57,6 +57,7 @@ struct ft_connection {
     void *known;                       /* by admit(); NULL before */
     size_t frame_max;
     uint64_t acked;
+    bool heard;   /* a payload of it was begun, and not one that comes twice */
     bool named;   /* it was welcome */
     bool waiting; /* to be served: complete frames are left */
     bool closing; /* a REFUSE is on its way out */

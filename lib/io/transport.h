@@ -158,6 +158,9 @@ struct ft_receiver_config {
      * and never asked for again. */
     int (*apply)(void *arg, void *known, const char *source_id, const char *program,
                  const uint8_t *payload, size_t len);
+    /* Before the first payload of a connection is applied: payloads before it are not here. They
+     * went to another receiver, were dropped, or came before this receiver lived. May be NULL. */
+    void (*gap)(void *arg, const char *source_id, const char *program);
     /* Peer came (true, reason "") or went; reason says why. source_id is "" when it went without
      * having said who it is. Neither call may free the receiver. May be NULL. */
     void (*peer)(void *arg, const char *source_id, const char *address, bool up,

@@ -5,7 +5,7 @@ traffic through one daemon over TCP and through 1, 2 and 4 members gives the sam
 imbalance, record by record. Of two groups one loses a member by kill -9 in the middle, the other gets
 one more: the same but for two windows at most, which say what they miss. No member is told which
 partitions are its own. usage: check_group.py [--seconds N] [--flows N] [--case NAME]
-[--keep FOLDER] (in the build folder)"""
+[--seed N] [--turns] [--grace SECONDS] [--traffic FOLDER] [--keep FOLDER] (in the build folder)"""
 import argparse
 import json
 import os
@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -22,14 +22,16 @@ sys.path[:0] = [str(TESTS / "golden" / "daemon"), str(TESTS / "fidelity"), str(T
 import admin  # noqa: E402
 import broker  # noqa: E402
 from check_ingest import FEEDER, record_traffic  # noqa: E402
-from group import partition_of, same  # noqa: E402
-from rig import Daemon, check, equal, failures, of_kind, run_tests, until  # noqa: E402
+from check_transactions import in_one_of, in_time  # noqa: E402
+from group import partition_of  # noqa: E402
+from rig import Daemon, check, equal, failures, run_tests, until  # noqa: E402
+from sharing import Found, Lines, check_known, judge  # noqa: E402
 
 PARTITIONS = 8  # as group.partition_of() has it
 WINDOW_MS, GRACE_S = 10000, 5
 WAIT_S = 240  # on an idle machine
-seconds, keep, flows, case = 70, None, 300, "steady2"
-KNOWN_MS = 6000
+seconds, keep, flows, case, seed, turns = 70, None, 300, "steady2", 1, False
+kept = None
 INGEST = ("flows", "state", "reports")
 
 
@@ -41,6 +43,7 @@ def daemon_in(folder, name, topology, more):
         daemon.config.read_text().replace("window: 2s\ngrace: 1s\n", f"window: {WINDOW_MS // 1000}s\n"
                                           f"grace: {GRACE_S}s\nverify_topology: no\npath_refresh: 600s\n")
         .replace("source_id: golden", f"source_id: {name}") + more)
+    daemon.lines = Lines(daemon.out)
     return daemon
 
 
@@ -83,9 +86,6 @@ class Group:
         until(f"{self.name}: members share all partitions",
               lambda: sum(self.shares()) == PARTITIONS and min(self.shares()) > 0, WAIT_S)
 
-    def paths(self):
-        return [r for m in self.members for r in of_kind(m.records(), "path")]
-
     def stop(self):
         for daemon in (*self.members, self.aggregator):
             if daemon.process.poll() is None:
@@ -96,106 +96,91 @@ class Group:
             daemon.kill()
 
 
-def cpu_s(daemon):
-    """By the kernel."""
-    fields = Path(f"/proc/{daemon.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+def ticks_s(fields):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def check_known(group):
-    """Who took flows over knows their paths by samples of long before."""
-    before, after = (paths_of(m) for m in group.members)
-    taken = before.keys() & after.keys()
-    known = {f for f in taken if after[f] < group.changed_ms - KNOWN_MS}
-    check(f"{group.name}: of {len(taken)} flows that were taken over {len(known)} have their path since "
-          f"{KNOWN_MS // 1000} s before that", len(known) > len(taken) / 2 > 10)
+def cpu_of(pid):
+    """By the kernel."""
+    return ticks_s(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split())
 
 
-def paths_of(daemon):
-    """{flow: since when it has its first path}, as this daemon says."""
-    found = {}
-    for r in of_kind(daemon.records(), "path"):
-        if r["state"] == "resolved":
-            found.setdefault(json.dumps(r["flow"], sort_keys=True), r["path_since_ms"])
-    return found
-
-
-def delays(endpoint, name):
-    """[s] from the end of each window to its imbalance records, by the time that Kafka has of them."""
+def published_at(endpoint, name):
+    """{beginning of a window: when Kafka had its last record of imbalance}, in ms."""
     text = subprocess.run(["kcat", "-C", "-q", "-e", "-b", endpoint, "-t",
                            f"{name}.fabrictrace.imbalance.v1", "-o", "beginning", "-m", "60", "-f",
                            "%T %s\\n"], capture_output=True, text=True).stdout
-    rows = [line.split(" ", 1) for line in text.splitlines()]
-    return sorted((int(t) - json.loads(value)["window_end_ms"]) / 1000 for t, value in rows)
+    found = {}
+    for line in text.splitlines():
+        moment, value = line.split(" ", 1)
+        window = json.loads(value)["window_start_ms"]
+        found[window] = max(found.get(window, 0), int(moment))
+    return found
 
 
-def print_cost(endpoint, alone, groups, count):
+def delays(endpoint, name, traffic, shift_ms):
+    """[s] from each second in which samples were taken, once a sample, to the records of imbalance that
+    count them, sorted: those of the middle of its observation, in steps of 0.1 s."""
+    when, found = published_at(endpoint, name), Counter()
+    for moment, samples in traffic.samples.items():
+        at = moment + shift_ms
+        if at // WINDOW_MS * WINDOW_MS in when:
+            found[(when[at // WINDOW_MS * WINDOW_MS] - at) // 100 / 10] += samples
+    late = [t - w - WINDOW_MS for w, t in when.items()
+            if traffic.span[0] <= w - shift_ms <= traffic.span[1]]
+    return sorted(found.items()), sorted(late)
+
+
+def part(found, share):
+    """Of sorted (value, count)."""
+    rest = share * sum(count for _, count in found)
+    for value, count in found:
+        rest -= count
+        if rest <= 0:
+            return value
+    return found[-1][0]
+
+
+def print_cost(endpoint, name, shift_ms, daemons, aggregator, traffic):
     """What it took to join all, of those that had all of it, and when figures are there."""
-    print(f"{count} observations")
-    for name, members, aggregator in (("alone", [alone], None), *(
-            (g.name, g.members, g.aggregator) for g in groups)):
-        used, late = sum(map(cpu_s, members)), delays(endpoint, name)
-        print(f"{name}: {len(members)} daemons took {used:.2f} s of a processor, {count / used:.0f} "
-              f"observations a second" + (f"; aggregator {cpu_s(aggregator):.2f} s" if aggregator else "")
-              + f"; figures {late[len(late) // 2]:.2f} s after the end of their window, at most "
-              f"{late[-1]:.2f} s", flush=True)
+    spent = threads(daemons)
+    used = sum(spent.values())
+    found, late = delays(endpoint, name, traffic, shift_ms)
+    print(f"{name}: {len(daemons)} daemons took {used:.2f} s of a processor for {traffic.count} "
+          f"observations, {traffic.count / used:.0f} a second"
+          + (f"; aggregator {sum(threads([aggregator]).values()):.2f} s" if aggregator else "")
+          + f"; figures {late[len(late) // 2] / 1000:.2f} s after the end of their window, at most "
+          f"{late[-1] / 1000:.2f} s; from a sample to them {part(found, 0.5):.1f} s, of 99 % at most "
+          f"{part(found, 0.99):.1f} s", flush=True)
+    print(f"{name}: of it " + ", ".join(f"{thread} {s:.2f} s" for thread, s in spent.most_common(4)),
+          flush=True)
 
 
-def windows_of(records):
-    return {r["window_start_ms"] for r in of_kind(records, "imbalance")}
+def print_sizes(endpoint, prefix, span_s):
+    """Of each topic, keys and values as they are, before they are compressed."""
+    for topic in ("fabrictrace.ingest.flows", "fabrictrace.partial.v1", "fabrictrace.path.v1",
+                  "fabrictrace.link.v1", "fabrictrace.imbalance.v1"):
+        out = subprocess.run(["kcat", "-C", "-q", "-e", "-b", endpoint, "-t", prefix + topic, "-o",
+                              "beginning", "-m", "60", "-f", "%S %K\n"], capture_output=True, text=True).stdout
+        sizes = [sum(max(int(n), 0) for n in line.split()) for line in out.splitlines()]
+        print(f"{prefix}{topic}: {len(sizes)} messages, {sum(sizes)} bytes, {len(sizes) / span_s:.1f} and "
+              f"{sum(sizes) / span_s:.0f} a second", flush=True)
 
 
-def newest(daemon):
-    return max(windows_of(daemon.records()), default=0)
+def threads(daemons):
+    """{name: CPU s} of the threads of some daemons together, since they were fed."""
+    found = Counter()
+    for daemon in daemons:
+        found += threads_of(daemon) - daemon.before
+    return found
 
 
-def by_name(records):
-    return {(r["window_start_ms"], r.get("switch"), r.get("port"), r.get("scope"), r.get("name"),
-             r.get("group")): r for r in records}
-
-
-def paths_in(records, since):
-    """What is said of each flow's path, and the figures of each window. When exactly a record is made,
-    and so how many samples its hops have by then, is of no meaning."""
-    paths, rates = defaultdict(set), {}
-    for r in records:
-        flow = json.dumps(r["flow"], sort_keys=True)
-        hops = tuple((h["switch"], h.get("in"), h.get("out")) for h in r.get("hops", ()))
-        # Whether a flow that is sampled seldom is known yet is a matter of that moment, too.
-        if r["state"] != "unresolved":
-            paths[flow].add((r["state"], hops, r.get("role"), since and r.get("path_since_ms")))
-        if "rate_bps" in r:
-            rates[flow, r["window_start_ms"]] = tuple(
-                r.get(k) for k in ("bytes", "rate_bps", "rate_lo_bps", "rate_hi_bps"))
-    return paths, rates
-
-
-def judge(group, alone, span, allowed):
-    """span: (first, last) window of the traffic; allowed: windows that may say what they miss."""
-    whole, name = group.aggregator.records(), group.name
-    within = {w for w in windows_of(alone) if span[0] <= w <= span[1]}
-    marked = {r["window_start_ms"] for r in of_kind(whole, "imbalance")
-              if r.get("partial") or r.get("missing_partitions")} & within
-    check(f"{name}: {len(marked)} of {len(within)} windows say that they miss something, at most "
-          f"{allowed}", len(marked) <= allowed, sorted(marked))
-    rest = within - marked
-    for kind in ("link", "imbalance"):
-        a, b = (by_name(r for r in of_kind(records, kind) if r["window_start_ms"] in rest)
-                for records in (alone, whole))
-        check(f"{name}: {len(a)} {kind} records of {len(rest)} windows, the same as of one daemon",
-              a and a.keys() == b.keys() and all(same(a[k], b[k]) for k in a),
-              (len(a), len(b), list(a.keys() ^ b.keys())[:2],
-               [(a[k], b[k]) for k in a if k in b and not same(a[k], b[k])][:1]))
-    # Who takes a flow over does not know since when it has its path, beyond what is read back.
-    (a, rates), (b, others) = (paths_in(records, since=allowed == 0)
-                               for records in (of_kind(alone, "path"), group.paths()))
-    check(f"{name}: paths of {len(a)} flows, the same as of one daemon", a and a == b,
-          [(k, a.get(k), b.get(k)) for k in a.keys() | b.keys() if a.get(k) != b.get(k)][:3])
-    both = {k for k in rates.keys() & others.keys() if k[1] in rest}
-    check(f"{name}: rates of flows in {len(both)} windows, the same as of one daemon",
-          {flow for flow, _ in others} == {flow for flow, _ in rates} and len(both) > len(rates) * 0.8
-          and all(rates[k] == others[k] for k in both),
-          (len(rates), len(others), [(rates[k], others[k]) for k in both if rates[k] != others[k]][:3]))
+def threads_of(daemon):
+    found = Counter()
+    for stat in Path(f"/proc/{daemon.process.pid}/task").glob("*/stat"):
+        head, fields = stat.read_text().rsplit(")", 1)
+        found[head.split("(", 1)[1].rstrip("0123456789/")] += ticks_s(fields.split())
+    return found
 
 
 def lags(endpoint, jars, name):
@@ -212,77 +197,176 @@ def at_boundary():
     time.sleep((WINDOW_MS - time.time() * 1000 % WINDOW_MS) / 1000 + 0.5)
 
 
-def test_group(folder):
-    endpoint_folder = folder / "kafka"
-    broker.start(endpoint_folder)
-    endpoint = broker.address(endpoint_folder)
-    alone, groups, feeder = None, [], None
-    try:
-        traffic = record_traffic(folder, case, seconds=seconds, flows=flows)
-        topology, file, count = traffic
-        alone = daemon_in(folder, "alone", topology, f"kafka: {{brokers: \"{endpoint}\", "
-                          "topic_prefix: alone.}\n")
-        alone.config.write_text(alone.config.read_text().replace('sinks: ["', 'sinks: [kafka, "'))
-        alone.start()
-        groups = [Group(folder, *what) for what in (
-            ("one", endpoint, topology, 1), ("two", endpoint, topology, 2),
-            ("four", endpoint, topology, 4), ("killed", endpoint, topology, 2),
-            ("added", endpoint, topology, 1))]
+class Traffic:
+    """What is recorded, and of it what the figures need."""
+
+    def __init__(self, folder):
+        self.file = kept and kept / "observations.ndjson"
+        if kept and self.file.exists():
+            self.topology = (kept / "topology.yaml").read_text()
+        else:
+            self.topology, self.file, _ = record_traffic(kept or folder, case, seed, seconds, flows)
+        if kept:
+            (kept / "topology.yaml").write_text(self.topology)
+        self.samples, self.times, self.count = Counter(), set(), 0
+        with open(self.file, encoding="utf-8") as lines:
+            for r in map(json.loads, lines):
+                self.samples[(r["first_ms"] + r["last_ms"]) // 2] += r["samples"]
+                self.times.add(r["time_ms"])
+                self.count += 1
+        self.span = (min(self.times) // WINDOW_MS * WINDOW_MS, max(self.times) // WINDOW_MS * WINDOW_MS)
+        print(f"{self.count} observations of {sum(self.samples.values())} samples", flush=True)
+
+
+class Rig:
+    """A broker, the one daemon and the groups."""
+
+    def __init__(self, folder):
+        self.folder, self.home = folder, folder / "kafka"
+        broker.start(self.home)
+        self.endpoint = broker.address(self.home)
+        self.traffic, self.feeder, self.groups = Traffic(folder), None, []
+        self.alone = daemon_in(folder, "alone", self.traffic.topology,
+                               f"kafka: {{brokers: \"{self.endpoint}\", topic_prefix: alone.}}\n")
+        self.alone.config.write_text(
+            self.alone.config.read_text().replace('sinks: ["', 'sinks: [kafka, "'))
+
+    def group(self, name, members):
+        made = Group(self.folder, name, self.endpoint, self.traffic.topology, members)
+        self.groups.append(made)
+        return made
+
+    def feed(self, groups, alone=None, meanwhile=lambda: None):
+        """The traffic to these at the same time, until all have closed its last window."""
         for group in groups:
             group.settled()
         at_boundary()
-        command = [FEEDER, file, "tcp", f"127.0.0.1:{alone.port}"]
+        command = [FEEDER, self.traffic.file, *(("tcp", f"127.0.0.1:{alone.port}") if alone else ())]
         for group in groups:
-            command += ["kafka", endpoint, group.prefix, str(PARTITIONS)]
-        begun = time.time() * 1000
-        feeder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True)
-        change(groups[3], groups[4], alone, begun)
-        out, err = feeder.communicate(timeout=600)
-        equal("the feeder ends", (feeder.returncode, err), (0, ""))
-        equal("each got all of it", {(t["records"], t["acked"], t["dropped"]) for t in json.loads(out)},
-              {(count, count, 0)})
-        last = json.loads(file.read_text().splitlines()[-1])["time_ms"] + json.loads(out)[0]["shift_ms"]
-        first = json.loads(file.read_text().splitlines()[0])["time_ms"] + json.loads(out)[0]["shift_ms"]
-        span = first // WINDOW_MS * WINDOW_MS, last // WINDOW_MS * WINDOW_MS
-        for daemon in (alone, *(g.aggregator for g in groups)):
-            until(f"{daemon.name}: the last window is closed", lambda: newest(daemon) >= span[1], WAIT_S)
-        show_lag(endpoint, groups[2])
-        print_cost(endpoint, alone, groups[:3], count)
-        for group in groups:
-            group.stop()
-        alone.stop()
-        records = alone.records()
-        check("paths enough to tell", len(of_kind(records, "path")) > 300)
-        check("flows are in all partitions", {partition_of(r["flow"]) for r in of_kind(records, "path")}
-              == set(range(PARTITIONS)))
-        for group, allowed in zip(groups, (0, 0, 0, 2, 2)):
-            judge(group, records, span, allowed)
-        for group in groups[3:]:
-            check_known(group)
-    finally:
-        if feeder and feeder.poll() is None:
-            feeder.kill()
-        for group in groups:
-            group.kill()
+            command += ["kafka", self.endpoint, group.prefix, str(PARTITIONS)]
+        before = cpu_of(broker.pid_of(self.home))
+        for daemon in (d for one in groups for d in (*one.members, one.aggregator)):
+            daemon.before = threads_of(daemon)
         if alone:
-            alone.kill()
-        broker.end(endpoint_folder, 15, 60)
+            alone.before = threads_of(alone)
+        self.feeder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+        meanwhile()
+        out, err = self.feeder.communicate(timeout=1200)
+        equal("the feeder ends", (self.feeder.returncode, err), (0, ""))
+        sent, count = json.loads(out), self.traffic.count
+        equal("each got all of it", {(t["records"], t["acked"], t["dropped"]) for t in sent},
+              {(count, count, 0)})
+        fed = groups + [alone] * bool(alone)
+        for one in fed:
+            one.shift_ms = sent[0]["shift_ms"]
+            daemon = one.aggregator if one in groups else one
+            until(f"{one.name}: the last window is closed", lambda d=daemon: max(
+                d.lines.windows_closed(), default=0) >= self.traffic.span[1] + sent[0]["shift_ms"],
+                  WAIT_S)
+        print(f"the broker took {cpu_of(broker.pid_of(self.home)) - before:.2f} s of a processor for "
+              f"{len(groups)} groups", flush=True)
+        return sent
+
+    def cost(self, *groups):
+        for g in groups:
+            print_cost(self.endpoint, g.name, g.shift_ms, g.members, g.aggregator, self.traffic)
+
+    def end(self):
+        if self.feeder and self.feeder.poll() is None:
+            self.feeder.kill()
+        for one in (*self.groups, self.alone):
+            one.kill()
+        broker.end(self.home, 15, 60)
         if keep:
-            shutil.rmtree(endpoint_folder)
-            shutil.copytree(folder, keep, dirs_exist_ok=True)
+            shutil.rmtree(self.home)
+            shutil.copytree(self.folder, keep, dirs_exist_ok=True)
 
 
-def change(killed, added, alone, begun):
+def change_members(killed, added):
     """When some windows are over: one member goes, one comes."""
+    begun = time.time() * 1000 + WINDOW_MS
     until("windows of the traffic are closed", lambda: len(
-        {w for w in windows_of(alone.records()) if w >= begun + WINDOW_MS}) >= 2, WAIT_S)
+        {w for w in killed.aggregator.lines.windows_closed() if w >= begun}) >= 2, WAIT_S)
     killed.changed_ms = added.changed_ms = time.time() * 1000
     killed.members[0].kill()
     added.add()
     killed.settled()
     added.settled()
     equal("the one that is left has all partitions", killed.shares(), [PARTITIONS])
+
+
+def all_at_once(rig):
+    groups = [rig.group("one", 1), rig.group("two", 2), rig.group("four", 4), *make_changed(rig)]
+    sent = rig.feed(groups, rig.alone, lambda: change_members(*groups[3:]))
+    if not in_time(sent, rig.alone):
+        return False
+    end_alone(rig)
+    show_lag(rig.endpoint, groups[2])
+    end_turn(rig, groups[:3])
+    end_changed(groups[3:], rig)
+    return True
+
+
+def one_by_one(rig):
+    """For traffic that the machine does not take in so often at the same time."""
+    groups = [rig.group("one", 1)]
+    if not in_time(rig.feed(groups, rig.alone), rig.alone):
+        return False
+    end_alone(rig)
+    print_sizes(rig.endpoint, "one.", seconds)
+    end_turn(rig, groups)
+    for name, members in (("two", 2), ("four", 4)):
+        groups = [rig.group(name, members)]
+        rig.feed(groups)
+        if name == "four":
+            show_lag(rig.endpoint, groups[0])
+        end_turn(rig, groups)
+    groups = make_changed(rig)
+    rig.feed(groups, meanwhile=lambda: change_members(*groups))
+    end_changed(groups, rig)
+    return True
+
+
+def make_changed(rig):
+    return [rig.group("killed", 2), rig.group("added", 1)]
+
+
+def end_alone(rig):
+    alone = rig.alone
+    print_cost(rig.endpoint, "alone", alone.shift_ms, [alone], None, rig.traffic)
+    alone.stop()
+    alone.found = Found([alone], alone.shift_ms)
+    check("paths enough to tell", alone.found.records > 300)
+    check("flows are in all partitions",
+          {partition_of(json.loads(flow)) for flow in alone.found.paths} == set(range(PARTITIONS)))
+
+
+def end_changed(groups, rig):
+    for group in groups:
+        group.stop()
+        judge(group, rig.alone, rig.traffic.span, 2)
+        check_known(group)
+
+
+def test_group(folder):
+    in_one_of(folder, attempt)
+
+
+def attempt(folder):
+    rig = Rig(folder)
+    try:
+        rig.alone.start()
+        return (one_by_one if turns else all_at_once)(rig)
+    finally:
+        rig.end()
+
+
+def end_turn(rig, groups):
+    rig.cost(*groups)
+    for group in groups:
+        group.stop()
+        judge(group, rig.alone, rig.traffic.span, 0)
 
 
 def show_lag(endpoint, group):
@@ -300,10 +384,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=seconds)
     parser.add_argument("--flows", type=int, default=flows)
-    parser.add_argument("--case", default=case)
+    parser.add_argument("--case", default=case, help="of tests/fidelity, or large: 64 leaves")
+    parser.add_argument("--seed", type=int, default=seed)
+    parser.add_argument("--turns", action="store_true", help="groups one after the other")
+    parser.add_argument("--traffic", type=Path, help="a folder that keeps what is recorded, for other runs")
+    parser.add_argument("--grace", type=int, default=GRACE_S)
     parser.add_argument("--keep", type=Path, help="records and logs")
     args = parser.parse_args()
     seconds, keep, flows, case = args.seconds, args.keep, args.flows, args.case
+    seed, turns, GRACE_S, kept = args.seed, args.turns, args.grace, args.traffic
     try:
         broker.fetch()
     except broker.Lacking as lack:

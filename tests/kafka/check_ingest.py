@@ -15,7 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "golden" / "daemon"), str(TESTS / "fidelity")]
-from paper.cases import Run  # noqa: E402
+from paper.cases import CASES, Case, Run  # noqa: E402
 from rig import (WAIT_S, Daemon, check, check_balance, equal, failures, last_stages,  # noqa: E402
                  of_kind, records_of, run, run_tests, until)
 
@@ -23,6 +23,8 @@ BROKER = TESTS / "kafka" / "broker.py"
 FEEDER = Path("tests/kafka/feeder").resolve()
 PARTITIONS = 3
 WINDOW_S, GRACE_S, SECONDS, FLOWS = 10, 9, 14, 300
+# Its flows are each sampled about once in 20 s, as it is with very many of them.
+CASES["large"] = Case(tiers=2, leaves=64, spines=8, hosts=16, rates=(0.01, 0.03), dense=0.002, common=True)
 # A record of what a daemon found; which of them has it says "source".
 KINDS = ("path", "link", "imbalance", "event")
 
@@ -38,10 +40,14 @@ def record_traffic(folder, case="steady2", seed=1, seconds=SECONDS, flows=FLOWS)
     raw, file = folder / "raw.ndjson", folder / "observations.ndjson"
     with open(raw, "w", encoding="utf-8") as out:
         traffic.write(out)
-    lines = [line for line in raw.read_text().splitlines(True)
-             if '"fabrictrace.observation.v1"' in line]
-    file.write_text("".join(lines))
-    return traffic.fabric.yaml(), file, len(lines)
+    count = 0
+    with open(raw, encoding="utf-8") as lines, open(file, "w", encoding="utf-8") as out:
+        for line in lines:
+            if '"fabrictrace.observation.v1"' in line:
+                out.write(line)
+                count += 1
+    raw.unlink()
+    return traffic.fabric.yaml(), file, count
 
 
 def daemon_in(folder, name, topology, more=""):
@@ -69,10 +75,19 @@ def differ(a, b):
 
 
 def test_same_over_kafka(folder):
+    same_over_kafka(folder, "steady2", FLOWS)
+
+
+def test_large_fabric(folder):
+    """Where the daemon looks at its fabric anew in many steps, while messages come."""
+    same_over_kafka(folder, "large", 10 * FLOWS)
+
+
+def same_over_kafka(folder, case, flows):
     endpoint = broker("start", folder / "broker").strip()
     daemons = []
     try:
-        topology, file, count = record_traffic(folder)
+        topology, file, count = record_traffic(folder, case, flows=flows)
         over = {"tcp": "", "kafka": "kafka: {ingest: yes, partitions: %d, brokers: \"%s\"}\n"
                 % (PARTITIONS, endpoint)}
         daemons = {name: daemon_in(folder, name, topology, more) for name, more in over.items()}
@@ -115,6 +130,6 @@ if __name__ == "__main__":
     fetched = subprocess.run([sys.executable, BROKER, "fetch"])
     if fetched.returncode:
         sys.exit("FAIL: no Kafka broker: what it lacks is said above")
-    code = run_tests(test_same_over_kafka)
+    code = run_tests(test_same_over_kafka, test_large_fabric)
     print(f"{'FAIL' if failures else 'PASS'}: over Kafka a daemon finds what it finds over TCP")
     sys.exit(code)

@@ -4,7 +4,7 @@
 SIGTERM, one is stopped (SIGSTOP) for so long that the brokers give its partitions to another, and goes on
 (SIGCONT). What a consumer of committed messages gets: each record once, each window once, as of one daemon
 over TCP wherever a window does not say that it misses something. usage: check_rebalance.py [--seconds N]
-[--flows N] [--keep FOLDER] (in the build folder)"""
+[--flows N] [--seed N] [--keep FOLDER] (in the build folder)"""
 import argparse
 import json
 import shutil
@@ -19,14 +19,14 @@ sys.path[:0] = [str(TESTS / "golden" / "daemon"), str(TESTS / "kafka")]
 import broker  # noqa: E402
 from check_ingest import FEEDER, record_traffic  # noqa: E402
 from check_transactions import (PARTITIONS, WAIT_S, WINDOW_MS, Committing, adapt, committed,  # noqa: E402
-                                judge, loads, newest, open_topics)
+                                in_one_of, in_time, judge, loads, newest, open_topics)
 from rig import Daemon, check, equal, failures, run_tests, until  # noqa: E402
 
 PREFIX = "turns."
 # A stop lasts as long as the brokers take to miss a member and the next window; what it had begun to say
 # of its windows is lost, and the others take its partitions in the middle of one.
 MARKED = 4
-seconds, keep, flows = 110, None, 300
+seconds, keep, flows, seed = 22 * WINDOW_MS // 1000, None, 300, 1
 
 
 class Group:
@@ -97,11 +97,15 @@ def committed_by(daemon):
 
 
 def test_rebalance(folder):
+    in_one_of(folder, rebalance)
+
+
+def rebalance(folder):
     home = folder / "kafka"
     broker.start(home)
     endpoint, group, reference, feeder = broker.address(home), None, None, None
     try:
-        topology, file, count = record_traffic(folder, seconds=seconds, flows=flows)
+        topology, file, count = record_traffic(folder, seed=seed, seconds=seconds, flows=flows)
         (folder / "tcp").mkdir()
         reference = Daemon(folder / "tcp", topology)
         adapt(reference, "tcp")
@@ -124,6 +128,8 @@ def test_rebalance(folder):
         sent = json.loads(out)
         equal("each got all of it", {(t["records"], t["acked"], t["dropped"]) for t in sent},
               {(count, count, 0)})
+        if not in_time(sent, reference):
+            return False
         times = [json.loads(line)["time_ms"] + sent[0]["shift_ms"]
                  for line in file.read_text().splitlines()]
         span = min(times) // WINDOW_MS * WINDOW_MS, max(times) // WINDOW_MS * WINDOW_MS
@@ -135,6 +141,7 @@ def test_rebalance(folder):
         judge(endpoint, "the group", PREFIX, reference.records(), span, MARKED, 1)
         for daemon in (*group.members[:2], group.sums):
             daemon.stop()
+        return True
     finally:
         if feeder and feeder.poll() is None:
             feeder.kill()
@@ -151,9 +158,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=seconds)
     parser.add_argument("--flows", type=int, default=flows)
+    parser.add_argument("--seed", type=int, default=seed, help="of fabric and traffic")
     parser.add_argument("--keep", type=Path, help="records and logs")
     args = parser.parse_args()
-    seconds, keep, flows = args.seconds, args.keep, args.flows
+    seconds, keep, flows, seed = args.seconds, args.keep, args.flows, args.seed
     try:
         broker.fetch()
     except broker.Lacking as lack:

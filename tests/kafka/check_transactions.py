@@ -6,7 +6,7 @@ daemon has all flows: its figures equal those of a daemon over TCP that nobody k
 A member of a group and the aggregator: the same, apart from windows that say what they miss. Then two
 daemons of one name: the older one says so, with the setting.
 
-usage: check_transactions.py [--seconds N] [--flows N] [--keep FOLDER] (in the build folder)"""
+usage: check_transactions.py [--seconds N] [--flows N] [--seed N] [--keep FOLDER] (in the build folder)"""
 import argparse
 import json
 import shutil
@@ -23,14 +23,18 @@ import admin  # noqa: E402
 import broker  # noqa: E402
 from check_ingest import FEEDER, record_traffic  # noqa: E402
 from group import same  # noqa: E402
+import speed  # noqa: E402  (found by broker)
 from rig import Daemon, check, equal, failures, of_kind, run_tests, until  # noqa: E402
 
+SLOW, ATTEMPTS = 2.5, 3
 PARTITIONS = 8
-WINDOW_MS, GRACE_S = 5000, 2
+# What comes late for want of a processor is in no window of one daemon, and in one of another.
+WINDOW_MS, GRACE_S = (5000, 4) if speed.slowness() < SLOW else (10000, 9)
 WAIT_S = 240  # on an idle machine
+LATE = 'fabrictraced_dropped_total{stage="records",unit="records",reason="late"}'
 INGEST = ("flows", "state", "reports")
 KINDS = ("path", "link", "imbalance", "partial", "loss", "event")
-seconds, keep, flows = 100, None, 300
+seconds, keep, flows, seed = 20 * WINDOW_MS // 1000, None, 300, 1
 
 
 class Committing(Daemon):
@@ -111,7 +115,7 @@ def kill_in_between(daemon, closed):
     daemon.goes_on()
     before = closed(daemon)
     until(f"{daemon.name}: another window is closed", lambda: closed(daemon) > before, WAIT_S)
-    middle = GRACE_S * 1000 + 1500
+    middle = (GRACE_S * 1000 + 1500) % WINDOW_MS
     until("the middle of a window", lambda: abs(time.time() * 1000 % WINDOW_MS - middle) < 200, WAIT_S)
     daemon.again()
 
@@ -192,13 +196,36 @@ def check_rival(folder, endpoint, topology, daemon):
         rival.kill()
 
 
+def in_time(sent, reference):
+    """Whether what is compared can be: what came late is in no window of one, and in one of another."""
+    late = reference.metric(LATE)
+    print(f"the feeder was behind by {sent[0]['behind_ms']} ms at most; {late:.0f} records came late to "
+          "the daemon over TCP", flush=True)
+    return late == 0
+
+
+def in_one_of(folder, attempt):
+    """attempt(folder): whether the machine let it feed in time."""
+    for n in range(ATTEMPTS):
+        own = folder / str(n)
+        own.mkdir()
+        if attempt(own):
+            return
+        print("too slow to compare: once more", flush=True)
+    check(f"the traffic is fed in time in one of {ATTEMPTS} attempts", False)
+
+
 def test_transactions(folder):
+    in_one_of(folder, transactions)
+
+
+def transactions(folder):
     home = folder / "kafka"
     broker.start(home)
     endpoint = broker.address(home)
     daemons, feeder = [], None
     try:
-        topology, file, count = record_traffic(folder, seconds=seconds, flows=flows)
+        topology, file, count = record_traffic(folder, seed=seed, seconds=seconds, flows=flows)
         (folder / "tcp").mkdir()
         reference = Daemon(folder / "tcp", topology)
         adapt(reference, "tcp")
@@ -235,6 +262,8 @@ def test_transactions(folder):
         sent = json.loads(out)
         equal("each got all of it", {(t["records"], t["acked"], t["dropped"]) for t in sent},
               {(count, count, 0)})
+        if not in_time(sent, reference):
+            return False
         times = [json.loads(line)["time_ms"] + sent[0]["shift_ms"]
                  for line in file.read_text().splitlines()]
         span = min(times) // WINDOW_MS * WINDOW_MS, max(times) // WINDOW_MS * WINDOW_MS
@@ -252,6 +281,7 @@ def test_transactions(folder):
         check_rival(folder, endpoint, topology, single)
         for daemon in daemons[1:]:
             daemon.stop()
+        return True
     finally:
         if feeder and feeder.poll() is None:
             feeder.kill()
@@ -267,9 +297,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=seconds)
     parser.add_argument("--flows", type=int, default=flows)
+    parser.add_argument("--seed", type=int, default=seed, help="of fabric and traffic")
     parser.add_argument("--keep", type=Path, help="records and logs")
     args = parser.parse_args()
-    seconds, keep, flows = args.seconds, args.keep, args.flows
+    seconds, keep, flows, seed = args.seconds, args.keep, args.flows, args.seed
     try:
         broker.fetch()
     except broker.Lacking as lack:

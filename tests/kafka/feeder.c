@@ -3,7 +3,7 @@
  * Sends records of a file to several daemons at once as a program of ours would, each second of
  * them when it is over: their times are moved to now. So all get the same records, over TCP or over
  * Kafka. At the end it waits until all is acknowledged, and writes a line of JSON: what it sent to
- * each, and what of it was dropped.
+ * each, what of it was dropped, and how far it was behind at most.
  *
  * usage: feeder FILE (tcp HOST:PORT | kafka BROKERS PREFIX PARTITIONS)...
  * FILE has lines of NDJSON in the order of their time_ms.
@@ -22,12 +22,13 @@
 #include "proto/columns.h"
 #include "proto/record.h"
 
-#define TARGETS_MAX 16
-#define TICK_NS     INT64_C(20000000)
-#define FLUSH_NS    (INT64_C(240) * 1000000000)
-#define BATCH_BYTES ((size_t)1 << 20)
-#define LINE_BYTES  ((size_t)1 << 20)
-#define WINDOW_MS   10000 /* of the daemons, or a multiple */
+#define TARGETS_MAX  16
+#define TICK_NS      INT64_C(20000000)
+#define TICK_RECORDS 2000
+#define FLUSH_NS     (INT64_C(240) * 1000000000)
+#define BATCH_BYTES  ((size_t)1 << 20)
+#define LINE_BYTES   ((size_t)1 << 20)
+#define WINDOW_MS    10000 /* of the daemons, or a multiple */
 
 struct feeder {
     struct ft_loop *loop;
@@ -39,6 +40,7 @@ struct feeder {
     uint32_t records;           /* in the batch, rows too */
     Fabrictrace__Record *ahead; /* read, and not due yet */
     int64_t shift_ms;
+    int64_t behind_ms; /* at most */
     bool shifted;
 };
 
@@ -105,15 +107,19 @@ static void on_flushed(void *arg)
     struct feeder *f = arg;
     struct ft_sender_stats s;
 
-    if (++f->flushed < f->count)
+    /* One after the other, those over TCP first: with Kafka it blocks the loop. */
+    if (++f->flushed < f->count) {
+        ft_sender_flush(f->targets[f->flushed], FLUSH_NS, on_flushed, f);
         return;
+    }
     printf("[");
     for (size_t i = 0; i < f->count; i++) {
         ft_sender_stats(f->targets[i], &s);
         printf("%s{\"records\": %" PRIu64 ", \"acked\": %" PRIu64 ", \"dropped\": %" PRIu64
-               ", \"payloads\": %" PRIu64 ", \"shift_ms\": %" PRId64 "}",
+               ", \"payloads\": %" PRIu64 ", \"shift_ms\": %" PRId64 ", \"behind_ms\": %" PRId64
+               "}",
                i ? ", " : "", s.records, s.records_acked, s.records_dropped, s.payloads,
-               f->shift_ms);
+               f->shift_ms, f->behind_ms);
     }
     printf("]\n");
     ft_loop_exit(f->loop, 0);
@@ -123,8 +129,10 @@ static void on_tick(void *arg)
 {
     struct feeder *f = arg;
     static int64_t due_ms;
+    int64_t behind_ms;
 
-    while (f->file) {
+    /* The loop has others to serve, also where this is behind. */
+    for (int taken = 0; f->file && taken < TICK_RECORDS; taken++) {
         if (!f->ahead) {
             f->ahead = read_record(f);
             if (f->ahead && f->ahead->kind_case != FABRICTRACE__RECORD__KIND_OBSERVATION)
@@ -132,16 +140,17 @@ static void on_tick(void *arg)
             if (f->ahead)
                 due_ms = move(f, f->ahead->observation);
         }
-        if (f->ahead && due_ms > ft_wall_now().ms)
+        behind_ms = ft_wall_now().ms - due_ms;
+        if (f->ahead && behind_ms < 0)
             break;
         if (!f->ahead) {
             fclose(f->file);
             f->file = NULL;
             send_batch(f);
-            for (size_t i = 0; i < f->count; i++)
-                ft_sender_flush(f->targets[i], FLUSH_NS, on_flushed, f);
+            ft_sender_flush(f->targets[0], FLUSH_NS, on_flushed, f);
             return;
         }
+        f->behind_ms = behind_ms > f->behind_ms ? behind_ms : f->behind_ms;
         add(f, f->ahead->observation);
         ft_record_free(f->ahead);
         f->ahead = NULL;

@@ -100,10 +100,10 @@ class Registry:
             self.child.send_signal(number)
             self.child.wait(STOP_SECONDS)
 
-    def ask(self, path, body=None):
+    def ask(self, path, body=None, method=None):
         request = urllib.request.Request(
             self.url + path, data=json.dumps(body).encode() if body else None,
-            headers={"Content-Type": CONTENT_TYPE})
+            headers={"Content-Type": CONTENT_TYPE}, method=method)
         with direct.open(request, timeout=30) as answer:
             return json.load(answer)
 

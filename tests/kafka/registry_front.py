@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In front of a registry: TLS, and a name and password for each request."""
+"""In front of a registry: TLS, and for each request a name and password, or a token and a certificate."""
 import base64
 import http.server
 import ssl
@@ -10,10 +10,15 @@ import urllib.request
 from registry import direct
 
 
+def basic(user, password):
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
 class Front:
-    def __init__(self, registry, cert, key, user, password):
+    def __init__(self, registry, cert, key, wanted, clients=None):
+        """wanted: the header Authorization; clients: the authority of their certificates."""
         front = self
-        self.wanted = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+        self.wanted = wanted
         self.refused = self.passed = 0
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -43,8 +48,12 @@ class Front:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *args: None  # a client that went
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(cert, key)
+        if clients:
+            context.load_verify_locations(clients)
+            context.verify_mode = ssl.CERT_REQUIRED
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
                                                  do_handshake_on_connect=False)
         self.url = f"https://localhost:{self.server.server_address[1]}"

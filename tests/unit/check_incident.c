@@ -151,6 +151,7 @@ START_TEST(entries_read_back)
     ft_entry_stages(&w, &stage, 1);
     ft_entry_topology(&w, "fabric: x", 9);
     ft_entry_published(&w, 70000, UINT64_MAX);
+    ft_entry_gap(&w);
     ft_reader_init(&r, w.bytes, w.len);
     ck_assert(ft_entry_read(&r, &read, &e) && e.kind == FT_ENTRY_BATCH);
     ck_assert(e.len == 3 && memcmp(e.bytes, "abc", 3) == 0);
@@ -170,6 +171,7 @@ START_TEST(entries_read_back)
     ck_assert(account.stages[0].drop_count == 1 && account.stages[0].drops[0].count == 2);
     ck_assert(ft_entry_read(&r, &read, &e) && e.kind == FT_ENTRY_TOPOLOGY && e.len == 9);
     ck_assert(ft_entry_read(&r, &read, &e) && e.records == 70000 && e.digest == UINT64_MAX);
+    ck_assert(ft_entry_read(&r, &read, &e) && e.kind == FT_ENTRY_GAP);
     ck_assert_uint_eq(ft_reader_left(&r), 0);
     for (size_t len = 0; len < w.len; len++) {
         ft_reader_init(&r, w.bytes, len);

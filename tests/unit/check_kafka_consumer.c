@@ -50,7 +50,8 @@ static struct ft_watch *give_up;
 static char text[512];
 static const char *last_key;
 static unsigned taken, wanted, errors, expected;
-static bool seen[SOME];
+static bool seen[SOME], busy;
+static unsigned asked;
 
 void __real_rd_kafka_queue_io_event_enable(rd_kafka_queue_t *queue, int fd, const void *payload,
                                            size_t size);
@@ -96,6 +97,20 @@ static void on_message(void *arg, const char *topic, const struct ft_kafka_messa
     seen[number] = true;
     if (++taken == wanted)
         ft_loop_exit(loop, 0);
+}
+
+/* Until all is there to be read, and it was asked often. */
+static bool is_busy(void *arg)
+{
+    struct ft_kafka_stats s;
+
+    (void)arg;
+    if (!busy)
+        return false;
+    ft_kafka_stats(producer, &s);
+    if (++asked >= SOME && s.delivered == SOME)
+        ft_loop_exit(loop, 0);
+    return true;
 }
 
 static void begin(void)
@@ -144,6 +159,7 @@ static void consume_of(const char *of)
                                                     .parts = parts,
                                                     .part_count = PARTITIONS,
                                                     .on_message = on_message,
+                                                    .busy = is_busy,
                                                     .on_error = on_error};
     char error[256];
 
@@ -191,6 +207,22 @@ START_TEST(a_coordinator_that_is_not_ready_is_asked_again)
     wanted = SOME;
     ck_assert_int_eq(ft_loop_run(loop), 0);
     ck_assert_uint_ge(errors, 2);
+    end();
+}
+END_TEST
+
+START_TEST(nothing_is_read_while_we_are_busy)
+{
+    begin();
+    busy = true;
+    produce_to(brokers);
+    consume_of(brokers);
+    send_from(0, SOME);
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_uint_eq(taken, 0);
+    busy = false;
+    wanted = SOME;
+    ck_assert_int_eq(ft_loop_run(loop), 0);
     end();
 }
 END_TEST
@@ -406,7 +438,7 @@ START_TEST(an_error_names_its_setting)
 END_TEST
 
 FT_UNIT_MAIN("kafka_consumer", a_coordinator_that_is_not_ready_is_asked_again,
-             a_wakeup_that_is_lost_costs_a_second,
+             a_wakeup_that_is_lost_costs_a_second, nothing_is_read_while_we_are_busy,
              a_consumer_sees_what_was_there_before_it_could_be_woken,
              a_producer_sees_what_was_there_before_it_could_be_woken,
              a_missing_topic_is_its_own_reason, what_is_read_ahead_is_bounded,

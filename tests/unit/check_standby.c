@@ -118,6 +118,7 @@ START_TEST(one_that_refuses)
     rig_run(all_acked, "all acknowledged by the other one");
     expect_in_order(0, 100);
     ck_assert_uint_eq(stats().records_repeated, 0);
+    ck_assert_uint_eq(rig.gaps, 0);
     rig_stop();
 }
 END_TEST
@@ -158,6 +159,7 @@ START_TEST(one_that_ends_with_records_in_flight)
     expect_in_order(4, 6);
     ck_assert_uint_eq(stats().records_repeated, 6 * RECORDS);
     ck_assert_uint_eq(stats().records_acked, 10 * RECORDS);
+    ck_assert_uint_eq(rig.gaps, 1);
     rig_stop();
 }
 END_TEST

@@ -245,6 +245,42 @@ START_TEST(what_was_cut_off_is_lost_with_its_sender)
 }
 END_TEST
 
+static unsigned gaps_behind(uint64_t boot_id, uint64_t sequence)
+{
+    struct ft_frame frame;
+    int fd = rig_raw_connect();
+
+    rig_raw_hello(fd, "gpu01", boot_id);
+    ck_assert(rig_raw_read(fd, &frame));
+    wanted++;
+    rig_raw_data(fd, sequence, 9);
+    rig_run(seen_wanted, "a payload");
+    /* What its sender drops while it is connected is no gap. */
+    wanted++;
+    rig_raw_data(fd, sequence + 2, 9);
+    rig_run(seen_wanted, "another payload");
+    close(fd);
+    rig_run(nobody_connected, "its end");
+    return rig.gaps;
+}
+
+START_TEST(a_connection_that_does_not_follow_on_is_a_gap)
+{
+    wanted = 0;
+    rig_start();
+    ck_assert_uint_eq(gaps_behind(5, 1), 0);
+    ck_assert_uint_eq(gaps_behind(5, 4), 0);
+    ck_assert_uint_eq(gaps_behind(5, 9), 1); /* somebody else has 7 and 8 */
+    ck_assert_uint_eq(gaps_behind(6, 1), 1);
+    ck_assert_uint_eq(gaps_behind(7, 2), 2);
+    /* It is not known any more what was here before. */
+    rig_receiver_down();
+    rig_receiver_up();
+    ck_assert_uint_eq(gaps_behind(7, 5), 3);
+    rig_stop();
+}
+END_TEST
+
 static void raw_records(int fd, uint64_t sequence, uint64_t last, uint32_t count, uint64_t newest)
 {
     const struct ft_frame_numbers numbers = {last, count, newest};
@@ -366,4 +402,5 @@ FT_UNIT_MAIN("transport, losses", records_of_a_sender_that_begins_anew_are_lost_
              what_a_dead_sender_had_queued_is_lost_by_number,
              what_was_cut_off_is_lost_with_its_sender, overflow_drops_the_oldest,
              what_is_in_flight_is_not_dropped, sources_over_the_cap, connections_over_the_cap,
-             silent_connections_make_room, refused_payload_is_not_asked_for_again)
+             silent_connections_make_room, refused_payload_is_not_asked_for_again,
+             a_connection_that_does_not_follow_on_is_a_gap)

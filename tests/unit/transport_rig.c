@@ -66,6 +66,13 @@ static void on_state(void *arg, bool up, const char *text)
     snprintf(rig.sender_text, sizeof(rig.sender_text), "%s", text);
 }
 
+static void gap(void *arg, const char *source_id, const char *program)
+{
+    (void)arg;
+    ck_assert(source_id[0] && program[0]);
+    rig.gaps++;
+}
+
 void rig_receiver_up(void)
 {
     char error[256] = "";
@@ -73,6 +80,7 @@ void rig_receiver_up(void)
     snprintf(rig.endpoint, sizeof(rig.endpoint), "127.0.0.1:%u", rig.port);
     rig.receiver_config.listen = rig.endpoint;
     rig.receiver_config.apply = apply;
+    rig.receiver_config.gap = gap;
     rig.receiver_config.peer = peer;
     rig.receiver = ft_receiver_new(rig.loop, &rig.receiver_config, error, sizeof(error));
     ck_assert_msg(rig.receiver != NULL, "%s", error);

@@ -31,6 +31,7 @@ struct rig {
     bool hold; /* a payload that is begun goes on */
     unsigned begun;
     int ups, downs;
+    unsigned gaps;
     char down_reason[256], sender_text[512], down_source[160];
     unsigned sender_ups;
 };

@@ -20,16 +20,18 @@ class Case:
     later, and of those that end earlier; plan(planner) makes the faults, bend(run) the lies; named:
     there is a topology file; ports: how switches tell of their ports, one of these; bridging: a tier
     does not count the TTL down; tunnel: the leaves put packets into a tunnel; spines, leaves: so many
-    of two tiers, 0: any; crowd: times the flows."""
+    of two tiers, 0: any; hosts: at each leaf then; crowd: times the flows; common: flows of other hosts
+    may have the same source port, of which there are 16,384."""
 
     def __init__(self, tiers=0, plan=None, rates=USUAL, dense=0.1, sprayed=0.0, brief=0.15,
                  parallel=1, bend=None, named=True, ports=(None,), bridging=False, tunnel=False,
-                 spines=0, leaves=0, crowd=1):
+                 spines=0, leaves=0, hosts=4, crowd=1, common=False):
         self.tiers, self.plan, self.rates, self.dense = tiers, plan, rates, dense
         self.sprayed, self.brief, self.parallel = sprayed, brief, parallel
         self.bend, self.named, self.ports = bend, named, ports
         self.bridging, self.tunnel = bridging, tunnel
-        self.spines, self.leaves, self.crowd = spines, leaves, crowd
+        self.spines, self.leaves, self.hosts = spines, leaves, hosts
+        self.crowd, self.common = crowd, common
 
 
 def moves(planner):
@@ -146,7 +148,7 @@ class Run:
         pick = self.rng.choice
         tiers = self.case.tiers or pick((2, 3))
         if self.case.spines:
-            return fabrics.two_tiers(self.case.leaves, self.case.spines)
+            return fabrics.two_tiers(self.case.leaves, self.case.spines, hosts=self.case.hosts)
         if tiers == 2:
             spines = pick((2, 3, 4)) if self.case.parallel == 1 else 2
             return fabrics.two_tiers(pick((3, 4, 6)), max(spines, 3 if self.case.bend else 2),
@@ -166,9 +168,10 @@ class Run:
             if source.attach[0][0] == target.attach[0][0] and rng.random() < 0.8:
                 continue
             sport = rng.randint(49152, 65535)
-            if sport in ports:
+            taken = (source.address, target.address, sport) if self.case.common else sport
+            if taken in ports:
                 continue
-            ports.add(sport)
+            ports.add(taken)
             flow = self.make_flow(len(flows), source, target, sport)
             flows.append(flow)
             if rng.random() < 0.33 and len(flows) < count and not flow.sprayed:
@@ -185,7 +188,7 @@ class Run:
         if rng.random() < case.brief:
             end = rng.uniform(self.seconds / 2, self.seconds)
         if data:
-            rate, start, end = max(0.2, data.rate / rng.uniform(2, 20)), data.start, data.end
+            rate, start, end = max(min(0.2, low), data.rate / rng.uniform(2, 20)), data.start, data.end
         return Flow(number=number, src=source.address, dst=target.address, sport=sport, rate=rate,
                     one_in=rng.choice((1000, 2000, 4000)) if not data else data.one_in,
                     frame_bytes=rng.choice(FRAMES) if not data else 66, ack=bool(data),

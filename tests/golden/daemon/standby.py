@@ -73,6 +73,21 @@ def resolved(daemon):
             for r in of_kind(daemon.records(), "path") if r["state"] == "resolved"}
 
 
+def windows(daemon):
+    """[(beginning, whether it says that it is of a part)] of those with flows, in their order."""
+    found = {}
+    for r in of_kind(daemon.records(), "imbalance"):
+        if r.get("flows"):
+            found[r["window_start_ms"]] = bool(r.get("partial"))
+    return sorted(found.items())
+
+
+def check_first(feed, daemon, what):
+    """The poller came in the middle of its first window: what was before is not here."""
+    feed.until(f"{what}: a window that is whole", lambda: not all(part for _, part in windows(daemon)))
+    check(f"{what}: the first window says that it is of a part", windows(daemon)[0][1], windows(daemon))
+
+
 def test_poller(folder):
     a, b = daemons(folder)
     poller = rig.Poller(folder, a)
@@ -89,6 +104,7 @@ def test_poller(folder):
         known = resolved(a)
         a.kill()
         feed.until("the second knows the paths", lambda: resolved(b) >= known)
+        check_first(feed, b, "the second")
         all_ = feed.rest()
         until("and has what the first did not get", lambda: taken(b) == all_ - sent)
         a.take_records()
@@ -97,6 +113,7 @@ def test_poller(folder):
         until("and leaves the second", lambda: b.metric("fabrictraced_peers") == 0)
         before = taken(b)
         feed.until("the first knows the paths again", lambda: resolved(a) >= known)
+        check_first(feed, a, "the first")
         equal("the second gets no more", taken(b), before)
         all_ = feed.rest()
         until("each record is at one daemon", lambda: sent + taken(b) + taken(a) == all_)
