@@ -59,9 +59,11 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/topology_diff.c daemon/discovery/topology_diff.h \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/diagnosis/blamed.c daemon/diagnosis/blamed.h \
+	daemon/diagnosis/answers.c daemon/diagnosis/answers.h \
 	daemon/diagnosis/cut.c daemon/diagnosis/cut.h \
 	daemon/diagnosis/delays.c daemon/diagnosis/delays.h daemon/diagnosis/delays_judge.c \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
+	daemon/diagnosis/downed.c daemon/diagnosis/downed.h \
 	daemon/diagnosis/event.c daemon/diagnosis/event.h \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \

@@ -63,7 +63,8 @@ static void show_links(const struct ft_screen *screen, const struct ft_value *re
 
     for (size_t i = 0; i < ft_value_count(links); i++) {
         const struct ft_value *link = ft_value_at(links, i);
-        enum ft_colour colour = ft_value_is(link, "suspect", "true") ? FT_RED : FT_PLAIN;
+        bool down = ft_value_true(link, "down");
+        enum ft_colour colour = down || ft_value_true(link, "suspect") ? FT_RED : FT_PLAIN;
 
         fputs(i ? ", " : "\n  by ", screen->out);
         ft_screen_text(screen, colour, ft_value_str(link, "switch"));
@@ -73,6 +74,8 @@ static void show_links(const struct ft_screen *screen, const struct ft_value *re
             fputs(" > ", screen->out);
             ft_screen_text(screen, colour, ft_value_str(link, "peer"));
         }
+        if (down)
+            fputs(" (down)", screen->out);
     }
 }
 

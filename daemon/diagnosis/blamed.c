@@ -4,6 +4,7 @@
 #include "daemon/diagnosis/blamed.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,8 @@
 #include "lib/diagnosis/diagnosis.h"
 
 #define PAUSES_MIN 8
+/* An operation takes as long as the slowest of its transfers. */
+#define OF_MANY 1.5
 
 static uint32_t links_of(const void *arg, const struct ft_recent_rank *from, uint32_t to,
                          const uint32_t **ports)
@@ -34,7 +37,9 @@ void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent,
     memset(b, 0, sizeof(*b));
     b->now_ms = now_ms;
     b->numbered = numbered;
-    if (ft_delays_judge(recent, job, now_ms, &paths, task, b->verdicts, &b->count, &b->left_out))
+    b->job = job;
+    if (ft_delays_judge(recent, job, now_ms, &paths, task, b->verdicts, &b->count, &b->noise,
+                        &b->left_out))
         b->count = 0;
 }
 
@@ -159,6 +164,18 @@ static bool is_even(const struct ft_blamed *b, const struct ft_recent_rank *rank
     return rank && peer && ft_delays_even(&rank->delays, peer->rank, b->now_ms);
 }
 
+/* Operations of a communicator take as long as the slowest of its steps: where these come and go,
+ * they become longer while hardly a pair does. Of a slow communicator most pairs are. */
+static bool are_longer(const struct ft_blamed *b, const Fabrictrace__Diagnosis *m)
+{
+    size_t longer = 0, all = 0;
+
+    for (const struct ft_recent_rank *r = b->job->first; r; r = r->next)
+        if (m->communicator && strcmp(r->comm_id, m->communicator) == 0)
+            ft_delays_count(&r->delays, b->now_ms, log(m->slowdown) / 2, &longer, &all);
+    return 2 * longer >= all;
+}
+
 bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
                       const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
 {
@@ -168,7 +185,7 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
     bool said = false;
 
     b->now = NULL;
-    if (is_doubted(b, m, *rank))
+    if (is_doubted(b, m, *rank) || log(m->slowdown) <= OF_MANY * b->noise.bar)
         return false;
     for (size_t i = 0; i < b->count; i++) {
         if (!fits(b, &b->verdicts[i], m))
@@ -179,8 +196,11 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
         /* Who is named needs no second diagnosis. */
         b->reported[i] |= m->has_rank;
     }
-    if (!vague || first == b->count)
-        return !vague || (!said && !is_even(b, *rank, *peer));
+    if (!vague)
+        return m->side != FABRICTRACE__SIDE__SIDE_PAIR || !is_even(b, *rank, *peer);
+    if (first == b->count)
+        return !said && !b->noise.pending && !is_even(b, *rank, *peer) &&
+               (m->has_rank || are_longer(b, m));
     b->reported[first] = true;
     fill(b, &b->verdicts[first], r);
     *rank = b->verdicts[first].blame.side == FT_SIDE_RECEIVER ? b->verdicts[first].to

@@ -20,8 +20,10 @@ struct ft_blamed {
     struct ft_delays_verdict verdicts[FT_DELAYS_VERDICTS];
     bool reported[FT_DELAYS_VERDICTS];
     size_t count;
+    struct ft_delays_noise noise;
     const struct ft_delays_verdict *now; /* that the report is of; NULL */
-    bool numbered;                       /* processes have numbers of the job */
+    const struct ft_recent_job *job;
+    bool numbered; /* processes have numbers of the job */
     int64_t now_ms;
     uint64_t left_out; /* pairs that were not compared */
     char texts[FT_BLAMED_TEXTS][FT_TESTIMONY_BYTES];
@@ -36,7 +38,7 @@ void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent,
 /* Of a slow communicator whose culprit is not known, or not at which end: one that the matrix
  * blames; who is named needs no second diagnosis. False: all that the matrix blames was said of
  * others, of which this is a part, or the matrix acquits the end that is named,
- * or says that a link may be it as well. */
+ * or says that a link may be it as well; or the matrix is about to say who it is. */
 bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
                       const struct ft_recent_rank **rank, const struct ft_recent_rank **peer);
 

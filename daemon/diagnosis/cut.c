@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "daemon/diagnosis/answers.h"
 #include "lib/base/task.h"
 
 #define LINKS_MAX FT_TESTIMONY_LINKS
@@ -73,31 +74,16 @@ static void add_data(struct cut *c, const struct ft_recent_rank *from,
         add_path(c, from, to, &path, since_ms);
 }
 
-static void reverse(const struct ft_tuple *t, struct ft_tuple *out)
-{
-    *out = *t;
-    memcpy(&out->src, &t->dst, sizeof(out->src));
-    memcpy(&out->dst, &t->src, sizeof(out->dst));
-}
-
 /* The path of the answers to what the first rank has sent; false: it is not certain. */
 static bool add_answers(struct cut *c, const struct ft_recent_rank *sender,
                         const struct ft_recent_rank *receiver, uint64_t since_ms)
 {
     uint32_t ports[LINKS_MAX];
-    struct ft_pair_path path, back = {.ports = ports};
-    const struct ft_flow *flow;
+    struct ft_pair_path back = {.ports = ports};
 
-    if (!c->w->join ||
-        !ft_pair_links_path(c->w->pairs, sender->comm_id, sender->rank, receiver->rank, &path))
+    back.count = ft_answers_path(c->w, sender, receiver, ports, LINKS_MAX, &back.tuple);
+    if (back.count == 0)
         return false;
-    reverse(&path.tuple, &back.tuple);
-    flow = ft_join_find(c->w->join, &back.tuple);
-    if (!flow || flow->role != FT_ROLE_ACK || flow->state != FT_PATH_RESOLVED ||
-        flow->path.hop_count == 0 || flow->path.hop_count > LINKS_MAX)
-        return false;
-    for (; back.count < flow->path.hop_count; back.count++)
-        ports[back.count] = flow->path.hops[back.count].out;
     add_path(c, receiver, sender, &back, since_ms);
     return true;
 }

@@ -37,6 +37,19 @@ bool ft_delays_even(const struct ft_delays *d, uint32_t peer, int64_t judged_ms)
     return any;
 }
 
+void ft_delays_count(const struct ft_delays *d, int64_t judged_ms, double least, size_t *longer,
+                     size_t *all)
+{
+    for (uint32_t i = 0; i < d->count; i++) {
+        const struct ft_delays_cell *cell = &d->cells[i];
+
+        if (!cell->known || cell->judged_ms != judged_ms)
+            continue;
+        ++*all;
+        *longer += (double)cell->off > least;
+    }
+}
+
 static uint32_t digest(uint32_t sum, const char *text)
 {
     for (; text && *text; text++)

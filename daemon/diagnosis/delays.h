@@ -27,9 +27,12 @@ struct ft_delays_cell {
     int64_t times_ms[FT_DELAYS_VALUES];
     double usual; /* as long as it was not slow */
     uint32_t usual_count;
+    float wobble;      /* how far it was from that, lately at most */
     int64_t slow_ms;   /* since when it is slow; 0: it is not */
     int64_t judged_ms; /* when it was last judged */
     bool even;         /* then: neither slow nor slower than before */
+    bool known;        /* then it was known what is usual */
+    float off;         /* then: logarithm over that */
 };
 
 /* Of a rank; zero is empty. */
@@ -45,6 +48,11 @@ void ft_delays_free(struct ft_delays *d);
 
 /* Whether steps to the peer were judged at that time, and none were slow. */
 bool ft_delays_even(const struct ft_delays *d, uint32_t peer, int64_t judged_ms);
+
+/* Counts the pairs that were judged at that time against their past, and those of them that take
+ * longer by a logarithm of more than least. */
+void ft_delays_count(const struct ft_delays *d, int64_t judged_ms, double least, size_t *longer,
+                     size_t *all);
 
 /* Takes what an operation sent; may add cells while that is no more than room. How many it added;
  * adds to refused what found no cell. */
@@ -76,12 +84,18 @@ struct ft_delays_verdict {
 /* Cells that are compared at a time. */
 #define FT_DELAYS_JUDGED 65536
 
+/* What goes with the verdicts of a job. */
+struct ft_delays_noise {
+    double
+        bar; /* logarithm: pairs come and go as far, so that a slow one is none; NAN: not known */
+    bool pending; /* somebody is slow, and was not for long enough; or it is not known yet */
+};
+
 /* Who of a job is slow, by the last seconds; the worst first. Adds to left_out what it did not
- * compare. Learns what is usual of who is not.
- * -ENOMEM. */
+ * compare. Learns what is usual of who is not. -ENOMEM. */
 int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *job, int64_t now_ms,
                     const struct ft_delays_paths *paths, struct ft_task *task,
                     struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count,
-                    uint64_t *left_out);
+                    struct ft_delays_noise *noise, uint64_t *left_out);
 
 #endif

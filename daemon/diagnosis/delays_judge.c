@@ -20,6 +20,12 @@
 #define LEAST   1.5
 #define CHANGED 1.2
 #define ALWAYS  2.0 /* where it was never otherwise: it may be built so */
+/* Where hosts have no time, all pairs come and go. What few of them do is not noise: they are who
+ * is looked for. */
+#define MOST     0.6
+#define NOISES   3.0 /* the bar */
+#define LASTS_MS 8000
+#define FORGETS  0.98 /* a look, some seconds */
 
 /* A cell of the job's matrix, of one kind. */
 struct entry {
@@ -237,6 +243,34 @@ static double past_of(struct table *t)
     return n > 0 && n >= t->entry_count / 2 ? -ft_median(t->room, n) : NAN;
 }
 
+/* How far most pairs were from what is usual for them lately, at most, beside what all were. NAN:
+ * of too few it is known what is usual. */
+static double noise_of(struct table *t)
+{
+    double common;
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->entry_count; i++)
+        if (t->entries[i].cell->usual_count >= PAST_MIN)
+            t->room[n++] = t->entries[i].raw - t->entries[i].cell->usual;
+    if (n == 0 || (double)n < MOST * (double)t->entry_count)
+        return NAN;
+    ft_task_spend(t->task, 1 + n / 4);
+    common = ft_median(t->room, n);
+    n = 0;
+    for (size_t i = 0; i < t->entry_count; i++) {
+        struct ft_delays_cell *cell = t->entries[i].cell;
+
+        if (cell->usual_count < PAST_MIN)
+            continue;
+        cell->wobble = fmaxf((float)FORGETS * cell->wobble,
+                             (float)fabs(t->entries[i].raw - cell->usual - common));
+        t->room[n++] = (double)cell->wobble;
+    }
+    ft_task_spend(t->task, 1 + n / 4);
+    return ft_quantile(t->room, n, MOST);
+}
+
 static void learn(struct table *t, const struct ft_blames *blames, int64_t now_ms)
 {
     for (size_t i = 0; i < t->entry_count; i++) {
@@ -246,6 +280,8 @@ static void learn(struct table *t, const struct ft_blames *blames, int64_t now_m
         if (i % 8 == 0)
             ft_task_spend(t->task, 1);
         cell->judged_ms = now_ms;
+        cell->known = cell->usual_count >= PAST_MIN;
+        cell->off = (float)(raw - cell->usual);
         cell->even = !t->entries[i].alone && value <= log(LEAST) &&
                      (cell->usual_count < PAST_MIN || raw - cell->usual <= log(LEAST));
         /* What is above the bar is not learnt, whoever is to blame. */
@@ -258,7 +294,8 @@ static void learn(struct table *t, const struct ft_blames *blames, int64_t now_m
     }
 }
 
-static void add_found(struct table *t, const struct ft_blames *blames,
+static void add_found(struct table *t, const struct ft_blames *blames, int64_t now_ms,
+                      struct ft_delays_noise *noise,
                       struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count)
 {
     for (size_t i = 0; i < blames->count && *count < FT_DELAYS_VERDICTS; i++) {
@@ -271,6 +308,11 @@ static void add_found(struct table *t, const struct ft_blames *blames,
             continue;
         if (!e->cell->slow_ms)
             e->cell->slow_ms = slow_since_ms(e);
+        /* It may pass; and nobody knows yet how much comes and goes. */
+        if (isnan(noise->bar) || now_ms - e->cell->slow_ms < LASTS_MS) {
+            noise->pending = true;
+            continue;
+        }
         *v = (struct ft_delays_verdict){.blame = *b,
                                         .from = e->rank,
                                         .to = e->peer,
@@ -297,7 +339,7 @@ static void note_acquitted(const struct ft_recent_job *job, const struct ft_blam
 int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *job, int64_t now_ms,
                     const struct ft_delays_paths *paths, struct ft_task *task,
                     struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count,
-                    uint64_t *left_out)
+                    struct ft_delays_noise *noise, uint64_t *left_out)
 {
     size_t all = cells_of(job), room = all < FT_DELAYS_JUDGED ? all : FT_DELAYS_JUDGED;
     struct ft_blames blames = {0};
@@ -305,6 +347,7 @@ int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *
     int rc = -ENOMEM;
 
     *count = 0;
+    *noise = (struct ft_delays_noise){.bar = NAN};
     *left_out += all - room;
     if (room == 0)
         return 0;
@@ -315,12 +358,14 @@ int ft_delays_judge(const struct ft_recent *recent, const struct ft_recent_job *
     if (t.entries && t.cells && t.entry_of && t.room) {
         list(&t, recent, job, now_ms, room);
         relate(&t);
+        noise->bar = NOISES * noise_of(&t);
+        noise->pending = isnan(noise->bar) && t.entry_count > 0;
         make_cells(&t, paths);
-        rc = ft_blame_find(t.cells, t.cell_count, t.process_count, log(LEAST), past_of(&t), &blames,
-                           task);
+        rc = ft_blame_find(t.cells, t.cell_count, t.process_count, fmax(log(LEAST), noise->bar),
+                           past_of(&t), &blames, task);
     }
     if (rc == 0) {
-        add_found(&t, &blames, out, count);
+        add_found(&t, &blames, now_ms, noise, out, count);
         note_acquitted(job, &blames);
         learn(&t, &blames, now_ms);
     }

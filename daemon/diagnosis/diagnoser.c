@@ -9,6 +9,7 @@
 
 #include "daemon/diagnosis/blamed.h"
 #include "daemon/diagnosis/cut.h"
+#include "daemon/diagnosis/downed.h"
 #include "daemon/diagnosis/gather.h"
 #include "daemon/diagnosis/stand.h"
 #include "daemon/diagnosis/standing.h"
@@ -255,6 +256,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
     ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
     ft_blamed_decide(&l->blamed, r, &room);
     ft_cut_report(&cut, &l->around.witnesses, &stand, r, &room);
+    ft_downed_report(&l->around.witnesses, &stand, r, &room, l->now_ms);
     ft_second_report(l->around.second,
                      &(struct ft_second_case){l->d->recent, l->job, rank, l->g.numbered, l->task},
                      r, &l->d->opinions);

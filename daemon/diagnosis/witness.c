@@ -74,9 +74,24 @@ static double queue_of(const struct ft_witnesses *w, uint32_t port, uint64_t spe
     return speed_bps ? (double)link->queue_bytes * 8 / (double)speed_bps : -1;
 }
 
+/* Whether an end of the link went down, by the newest that is known of its state. */
+static void note_state(const struct ft_witnesses *w, uint32_t id, uint32_t peer, int64_t now_ms,
+                       Fabrictrace__DiagnosisLink *link)
+{
+    uint32_t ends[2] = {id, peer};
+    struct ft_port_state state;
+
+    for (int i = 0; i < 2 && w->counters; i++) {
+        if (ends[i] == FT_NONE || !ft_counters_state(w->counters, ends[i], now_ms, &state))
+            continue;
+        link->has_down = true;
+        link->down |= state.went_down;
+    }
+}
+
 /* A directed link as the topology has it, with what its far end counted. */
 static bool add_link(const struct ft_witnesses *w, uint32_t id, struct ft_diagnosis_report *r,
-                     struct ft_testimony *room)
+                     struct ft_testimony *room, int64_t now_ms)
 {
     const struct ft_topology *t = ft_join_topology(w->join);
     const struct ft_port *port = ft_topology_port(t, id);
@@ -98,6 +113,7 @@ static bool add_link(const struct ft_witnesses *w, uint32_t id, struct ft_diagno
         link->peer = own(ft_topology_switch(t, peer->switch_id)->name);
         link->peer_port = own(peer->name);
     }
+    note_state(w, id, port->peer, now_ms, link);
     if (w->counters && ft_counters_window(w->counters, id, w->window, &counted)) {
         link->has_discards = counted.has_out_discards;
         link->discards = (uint64_t)counted.out_discards;
@@ -144,7 +160,7 @@ static void say_load(const Fabrictrace__DiagnosisLink *link, double queue_s,
 }
 
 static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *path,
-                      struct ft_diagnosis_report *r, struct ft_testimony *room)
+                      struct ft_diagnosis_report *r, struct ft_testimony *room, int64_t now_ms)
 {
     Fabrictrace__Diagnosis *d = &r->message;
     size_t suspects = 0, counted = 0;
@@ -152,7 +168,7 @@ static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *p
     for (uint32_t i = 0; i < path->count && d->n_links < FT_TESTIMONY_LINKS; i++) {
         const Fabrictrace__DiagnosisLink *link = &room->links[d->n_links];
 
-        if (add_link(w, path->ports[i], r, room)) {
+        if (add_link(w, path->ports[i], r, room, now_ms)) {
             suspects++;
             d->switch_ = link->switch_;
             d->port = link->port;
@@ -177,7 +193,7 @@ static void say_links(const struct ft_witnesses *w, const struct ft_pair_path *p
 
 static void say_path(const struct ft_witnesses *w, const struct ft_recent_rank *from,
                      const struct ft_recent_rank *to, struct ft_diagnosis_report *r,
-                     struct ft_testimony *room)
+                     struct ft_testimony *room, int64_t now_ms)
 {
     Fabrictrace__Diagnosis *d = &r->message;
     struct ft_pair_path path;
@@ -194,7 +210,7 @@ static void say_path(const struct ft_witnesses *w, const struct ft_recent_rank *
     d->flow = &room->flow;
     d->has_qp = path.qp != UINT32_MAX;
     d->qp = path.qp;
-    say_links(w, &path, r, room);
+    say_links(w, &path, r, room, now_ms);
 }
 
 /* What the ports of both hosts felt. */
@@ -250,6 +266,6 @@ void ft_witness_report(const struct ft_witnesses *w, const struct ft_recent *rec
         return;
     snprintf(room->peer_host, sizeof(room->peer_host), "%s", peer->process->host);
     d->peer_host = room->peer_host;
-    say_path(w, receives ? peer : rank, receives ? rank : peer, r, room);
+    say_path(w, receives ? peer : rank, receives ? rank : peer, r, room, now_ms);
     say_hosts(w, receives ? peer : rank, receives ? rank : peer, r, room, now_ms);
 }

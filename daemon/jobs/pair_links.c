@@ -21,6 +21,7 @@ struct pair_key {
 struct pair {
     struct pair_key key;
     bool unsure;
+    bool shared; /* its flows may be another pair's */
     bool named;
     uint32_t count;
     uint32_t ports[PORTS_MAX];
@@ -103,7 +104,8 @@ void ft_pair_links_flow(struct ft_pair_links *l, const struct ft_join *join,
             pair->tuple = flow->tuple;
             pair->qp = flow->host ? flow->host->qp_local : FT_NONE;
         }
-        if (n > 1 || more || flow->state != FT_PATH_RESOLVED)
+        pair->shared |= n > 1 || more;
+        if (pair->shared || flow->state != FT_PATH_RESOLVED)
             pair->unsure = true;
         for (uint32_t h = 0; !pair->unsure && h < flow->path.hop_count; h++)
             add_port(pair, flow->path.hops[h].out);
@@ -197,6 +199,18 @@ bool ft_pair_links_path(const struct ft_pair_links *l, const char *comm_id, uint
                                   .unsure = pair->unsure,
                                   .tuple = pair->tuple,
                                   .qp = pair->qp};
+    return true;
+}
+
+bool ft_pair_links_tuple(const struct ft_pair_links *l, const char *comm_id, uint32_t src,
+                         uint32_t dst, struct ft_tuple *tuple)
+{
+    const struct pair_key key = key_of(comm_id, src, dst);
+    const struct pair *pair = ft_table_find(l->tables[!l->filling], &key);
+
+    if (!pair || pair->shared)
+        return false;
+    *tuple = pair->tuple;
     return true;
 }
 

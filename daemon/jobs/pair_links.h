@@ -67,6 +67,11 @@ const struct ft_pair_link *ft_pair_links_find(const struct ft_pair_links *links,
 bool ft_pair_links_path(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
                         uint32_t dst, struct ft_pair_path *path);
 
+/* One of the flows of a pair, also where no path of theirs is certain; false: none is certainly the
+ * pair's. */
+bool ft_pair_links_tuple(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
+                         uint32_t dst, struct ft_tuple *tuple);
+
 /* After another topology was taken over, whose ports have other numbers: no pair has a path until
  * the next end. */
 void ft_pair_links_forget_ports(struct ft_pair_links *links);

@@ -51,6 +51,7 @@ struct polled {
     bool has_up, up;
     uint8_t downs;                /* how many of these are known; the newest is at downs - 1 */
     uint32_t down_s[DOWNS_MAX];   /* when it was first reported down after it was up */
+    uint32_t up_s;                /* when it was last reported up */
     struct slice slices[WINDOWS]; /* by window number modulo WINDOWS */
 };
 
@@ -208,6 +209,8 @@ static void note_state(struct polled *p, const Fabrictrace__PortCounters *poll)
     }
     p->has_up = true;
     p->up = poll->oper_up;
+    if (p->up)
+        p->up_s = (uint32_t)(poll->time_ms / 1000);
 }
 
 static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
@@ -417,6 +420,27 @@ bool ft_counters_downs(const struct ft_counters *c, uint32_t port, int64_t from_
         *downs = n > *downs ? n : *downs;
     }
     return known;
+}
+
+bool ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_ms,
+                       struct ft_port_state *out)
+{
+    const struct polled *by[2] = {entry_of(c, c->snmp, port), entry_of(c, c->sflow, port)};
+    const struct polled *newest = NULL;
+
+    for (int k = 0; k < 2; k++)
+        if (by[k] && by[k]->has_up && now_ms - by[k]->heard_ms < APART_MS &&
+            (!newest || by[k]->time_ms > newest->time_ms))
+            newest = by[k];
+    if (!newest)
+        return false;
+    *out = (struct ft_port_state){.up = newest->up};
+    if (!newest->up && newest->downs > 0) {
+        out->went_down = true;
+        out->up_ms = (int64_t)newest->up_s * 1000;
+        out->down_ms = (int64_t)newest->down_s[newest->downs - 1] * 1000;
+    }
+    return true;
 }
 
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port)

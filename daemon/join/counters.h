@@ -73,6 +73,17 @@ void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_
 bool ft_counters_downs(const struct ft_counters *c, uint32_t port, int64_t from_ms, int64_t to_ms,
                        uint32_t *downs);
 
+/* A port by its newest report. */
+struct ft_port_state {
+    bool up;
+    bool went_down;         /* it is down, and was up before: some switches never report it up */
+    int64_t up_ms, down_ms; /* the last report of the one, the first of the other */
+};
+
+/* False where nobody reported its state within ten minutes. */
+bool ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_ms,
+                       struct ft_port_state *out);
+
 /* Speed of a port by its counters; 0: not known. */
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);
 

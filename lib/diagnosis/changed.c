@@ -56,7 +56,7 @@ static bool grew(struct change *c, uint32_t process)
         return false;
     for (size_t b = 0; b < blocks; b++)
         c->values[b] = log(fmax(c->values[b], 1) / usual);
-    if (!ft_slowness_of(c->values, blocks, c->room, &slow))
+    if (!ft_slowness_of(c->values, blocks, 0, c->room, &slow))
         return false;
     wall = (double)(m->op[first + count - 1].start_ns - m->op[first].start_ns) / (double)blocks;
     c->process = process;

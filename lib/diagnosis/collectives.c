@@ -310,7 +310,8 @@ static void find_tail(struct survey *s, struct series *series)
 
             s->values[k] = log(1 + fmax(tail, 0) / series->usual);
         }
-        if (!ft_slowness_of(s->values, series->count, s->room, &slow) || slow.ratio < TAIL_RATIO ||
+        if (!ft_slowness_of(s->values, series->count, 0, s->room, &slow) ||
+            slow.ratio < TAIL_RATIO ||
             (slow.ratio - 1) * series->usual < RELEVANT * between(s, series))
             continue;
         found++;
@@ -329,7 +330,7 @@ static void judge_series(struct survey *s, struct series *series)
     ft_task_spend(s->m->task, 1 + series->count / 4);
     for (size_t k = 0; k < series->count; k++)
         s->values[k] = log(e[k].ns / series->usual);
-    series->is_slow = ft_slowness_of(s->values, series->count, s->room, &series->slow);
+    series->is_slow = ft_slowness_of(s->values, series->count, 0, s->room, &series->slow);
     /* One that takes no time to speak of slows nobody down. */
     if (series->is_slow && (series->slow.ratio - 1) * series->usual < NOTICED * between(s, series))
         series->is_slow = false;

@@ -24,7 +24,8 @@ static double middle(const double *values, size_t count, double *room, double *s
     return median;
 }
 
-bool ft_slowness_of(const double *values, size_t count, double *room, struct ft_slowness *slow)
+bool ft_slowness_of(const double *values, size_t count, double noise, double *room,
+                    struct ft_slowness *slow)
 {
     double bar = log(1 + (CHANGED - 1) / 2), least = log(ALWAYS), median, spread, rest = 0,
            other = 0;
@@ -48,7 +49,7 @@ bool ft_slowness_of(const double *values, size_t count, double *room, struct ft_
     }
     for (size_t i = first; i < end; i++)
         often += values[i] > bar;
-    spread = fmax(fmax(spread, other), 1e-3);
+    spread = fmax(fmax(spread, other), fmax(noise, 1e-3));
     if (median < least || median - fmax(rest, 0) < log(1.1) || (double)often < OFTEN * (double)n ||
         median < SIGMAS * 1.2533 * spread / sqrt((double)n))
         return false;

@@ -14,7 +14,9 @@ struct ft_slowness {
     double ratio; /* of the stretch to what is usual */
 };
 
-/* values: logarithms of lengths over what is usual, in order of time. room: as many. */
-bool ft_slowness_of(const double *values, size_t count, double *room, struct ft_slowness *slow);
+/* values: logarithms of lengths over what is usual, in order of time. noise: the least that they
+ * are taken to vary by, as few may be near each other by chance. room: as many. */
+bool ft_slowness_of(const double *values, size_t count, double noise, double *room,
+                    struct ft_slowness *slow);
 
 #endif

@@ -162,7 +162,29 @@ static void make_cells(struct matrix *x)
     }
 }
 
-static void judge_cell(struct matrix *x, struct cell *cell)
+/* How much the transfers of most cells vary from one to the next, and from one minute to the next.
+ * Among many cells there is always one whose few transfers do not, where they are slow by chance.
+ */
+static double noise_of(struct matrix *x)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < x->cell_count; i++) {
+        const struct cell *cell = &x->cells[i];
+        double median;
+
+        if (cell->count < TRANSFERS_MIN)
+            continue;
+        ft_task_spend(x->m->task, 1 + cell->count / 4);
+        for (size_t k = 0; k < cell->count; k++)
+            x->room[k] = x->transfers[cell->first + k].ns;
+        median = ft_median(x->room, cell->count);
+        x->values[n++] = ft_spread(x->room, cell->count, median);
+    }
+    return n < CELLS_LIKE ? 0 : ft_quantile(x->values, n, 1 - SLOW_SHARE);
+}
+
+static void judge_cell(struct matrix *x, struct cell *cell, double noise)
 {
     const struct transfer *t = &x->transfers[cell->first];
     struct ft_slowness slow;
@@ -170,7 +192,8 @@ static void judge_cell(struct matrix *x, struct cell *cell)
     ft_task_spend(x->m->task, 1 + cell->count / 4);
     for (size_t i = 0; i < cell->count; i++)
         x->values[i] = t[i].ns;
-    if (cell->count < TRANSFERS_MIN || !ft_slowness_of(x->values, cell->count, x->room, &slow))
+    if (cell->count < TRANSFERS_MIN ||
+        !ft_slowness_of(x->values, cell->count, noise, x->room, &slow))
         return;
     cell->ratio = slow.ratio;
     cell->since_ns = t[slow.first].start_ns;
@@ -315,12 +338,14 @@ static int describe_cells(struct matrix *x)
 static int judge(struct matrix *x)
 {
     size_t slow = 0;
+    double noise;
     int rc;
 
     collect(x);
     make_cells(x);
+    noise = noise_of(x);
     for (size_t i = 0; i < x->cell_count; i++) {
-        judge_cell(x, &x->cells[i]);
+        judge_cell(x, &x->cells[i], noise);
         slow += x->cells[i].ratio > 0;
     }
     if (slow == 0)

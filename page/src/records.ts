@@ -297,7 +297,7 @@ export interface Diagnosis {
     confidence?: number;
     advice?: string;
     flow?: Flow;
-    links?: { switch?: string; port?: string; errors?: number; discards?: number; suspect?: boolean }[];
+    links?: { switch?: string; port?: string; errors?: number; discards?: number; suspect?: boolean; down?: boolean }[];
 }
 
 export interface Draws {

@@ -247,6 +247,7 @@ CASES = {
     "slow link and slow to send": (lambda s: on_fabric(s, "two"), "comm_slow", "link"),
     "fabric, healthy": (on_fabric, None, False),
     "fabric, healthy, noisy": (lambda s: on_fabric(s, noise=0.35, jitter=0.2), None, False),
+    "fabric, healthy, starved": (lambda s: on_fabric(s, starved=0.3), None, False),
     "fabric, healthy, uneven lengths": (lambda s: on_fabric(s, uneven=0.25), None, False),
     "fabric, healthy, pauses": (lambda s: on_fabric(s, pause_every=20, pause=4000 * MS), None, False),
     "fabric, healthy, evaluation": (lambda s: on_fabric(s, evaluate_every=24), None, False),

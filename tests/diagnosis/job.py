@@ -6,6 +6,7 @@ them are in it; what it takes then follows from bytes, the speed of its links an
 spreads as it does in a job: nothing here knows what a detector looks at. Times are nanoseconds.
 """
 import collections
+import math
 import random
 
 MS = 1_000_000
@@ -47,6 +48,8 @@ class Job:
         self.skew = options.get("skew", 2 * MS)  # of hosts' clocks, either way
         self.by_function = options.get("by_function", False)
         self.stagger = options.get("stagger", 0.02)  # ranks leave an operation within this share
+        self.starved = options.get("starved", 0.0)  # how much hosts without time delay transfers, now and then
+        self.delays = {}
         self.base = 1_760_000_000_000_000_000 + self.random.randrange(10 ** 15)
         hosts = (self.ranks + gpus - 1) // gpus
         self.clock = [round(self.random.uniform(-self.skew, self.skew)) for _ in range(hosts)]
@@ -150,7 +153,18 @@ class Job:
         return 150.0 if len(hosts) == 1 else 20.0  # bytes a nanosecond within a host; between hosts
 
     def slow_edge(self, source, target, step):
-        return max(self.slowed(f, source, target, step) for f in (self.fault, *self.fault.also))
+        return self.starve(source, target, step) * max(
+            self.slowed(f, source, target, step) for f in (self.fault, *self.fault.also))
+
+    def starve(self, source, target, step):
+        """What processes that wait for a processor add to a transfer: from step to step much the same."""
+        if not self.starved or self.host(source) == self.host(target):
+            return 1.0
+        at, state = self.delays.get((source, target), (step, self.random.gauss(0, 1)))
+        for _ in range(at, step):
+            state = 0.9 * state + self.random.gauss(0, 0.19 ** 0.5)
+        self.delays[source, target] = step, state
+        return 1 + self.starved * math.exp(state) if step >= self.steps // 3 else 1.0
 
     def slowed(self, f, source, target, step):
         if not f.at(step) or self.host(source) == self.host(target):

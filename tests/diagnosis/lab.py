@@ -27,6 +27,7 @@ sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "fabric"), str(HERE)]
 import speed  # noqa: E402
+from lab.agents import Agents  # noqa: E402
 from lab.fabric import Fabric, LabError, end_tidily  # noqa: E402
 from lab.layout import Layout  # noqa: E402
 from lab.pipeline import Pipeline, find_programs  # noqa: E402
@@ -34,6 +35,7 @@ from lab.records import RecordFile  # noqa: E402
 from labfaults import CASES, HEALTHY  # noqa: E402
 from labjob import Job, Owners, program  # noqa: E402
 
+POLL_S = 10          # of the switches' SNMP agents
 CALM_STEPS = 40      # before the fault
 HEALTHY_STEPS = 90   # of a job without one
 AWAITED_S = 60       # until the right diagnosis
@@ -47,8 +49,14 @@ class Lab:
 
     def __init__(self, fabric, build):
         self.fabric, self.build = fabric, Path(build).resolve()
+        switches = fabric.dir / "switches.yaml"
+        agents = Agents(fabric)
+        agents.config(switches)
+        for switch in fabric.layout.switches:
+            agents.set_cache_seconds(switch, 1)
         self.pipeline = Pipeline(
-            fabric, find_programs(build), 10, agent=f"nccl:\n  socket: {fabric.dir}/{{host}}.sock\n")
+            fabric, find_programs(build), 10, agent=f"nccl:\n  socket: {fabric.dir}/{{host}}.sock\n",
+            poller=f"snmp:\n  switches: {switches}\n  interval: {POLL_S}s\n")
         self.records = RecordFile(self.pipeline.records)
         self.rocegen = self.pipeline.programs["rocegen"]
         self.plugin = program(self.build, "agent/nccl/libnccl-profiler-fabrictrace.so")
@@ -206,6 +214,8 @@ def work(args):
             lab.owners.close()
             if args.keep:
                 Path(args.keep).write_bytes(lab.pipeline.records.read_bytes())
+            if args.incident:
+                lab.pipeline.tool("record", "--last", "30m", "--output", Path(args.incident).resolve())
         for text in lab.pipeline.stop():
             raise LabError(text)
     return rows
@@ -220,6 +230,7 @@ def main():
     parser.add_argument("--build", default=".")
     parser.add_argument("--out")
     parser.add_argument("--keep", help="a file for the daemon's records")
+    parser.add_argument("--incident", help="a file for what the daemon was given: fabrictraced --incident")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--table", nargs="+")
     args = parser.parse_args()

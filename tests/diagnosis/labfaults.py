@@ -40,8 +40,11 @@ class Case:
     def is_rank(self, record):
         return record.get("rank") in self.ranks
 
+    def is_link(self, record):
+        return self.link is not None and (record.get("switch"), record.get("port")) == self.link
+
     def right(self, record):
-        link = self.link is not None and (record.get("switch"), record.get("port")) == self.link
+        link = self.is_link(record)
         return {"syndrome": record["syndrome"] in self.syndromes and (self.is_rank(record) or link),
                 "rank": self.is_rank(record), "link": link}
 
@@ -198,8 +201,19 @@ class Loss(OfLink):
 
 
 class Down(OfLink):
-    """Nobody routes around it: what crosses a link down from a spine stays away."""
+    """Nobody routes around it: what crosses a link down from a spine stays away, and what goes up by it."""
     syndromes = ("comm_hang",)
+
+    def ends(self):
+        return next(ends for ends in ([(end.node, end.name) for end in (link.a, link.b)]
+                                      for link in self.lab.fabric.layout.fabric_links) if self.link in ends)
+
+    def note_edges(self, found):
+        back = self.job.crossings(True)
+        self.edges = {(a, b) for end in self.ends() for a, b, _ in found[end] + back[end]}
+
+    def is_link(self, record):
+        return (record.get("switch"), record.get("port")) in self.ends()
 
     def begin(self):
         self.lab.fabric.run(self.link[0], "ip", "link", "set", self.link[1], "down")

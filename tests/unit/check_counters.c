@@ -108,6 +108,46 @@ START_TEST(more_than_the_port_carries_is_no_figure)
 }
 END_TEST
 
+static void take_state(int64_t ms, bool up, bool snmp)
+{
+    struct poll p;
+
+    make_poll(&p, 0, 100, ms, (uint64_t)ms, 0);
+    if (!snmp)
+        p.c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
+    p.c.has_oper_up = true;
+    p.c.oper_up = up;
+    ck_assert_int_eq(ft_counters_take(counters, &p.c, ms), 0);
+}
+
+START_TEST(the_newest_report_says_whether_a_port_is_up)
+{
+    const int64_t now_ms = START_MS + 60000;
+    struct ft_port_state s;
+
+    begin();
+    ck_assert(!ft_counters_state(counters, uplink(), now_ms, &s));
+    /* Down from the beginning: some switches always say so. */
+    take_state(START_MS, false, true);
+    ck_assert(ft_counters_state(counters, uplink(), now_ms, &s) && !s.up && !s.went_down);
+    take_state(START_MS + 10000, true, true);
+    ck_assert(ft_counters_state(counters, uplink(), now_ms, &s) && s.up && !s.went_down);
+    take_state(START_MS + 20000, false, true);
+    take_state(START_MS + 30000, false, true);
+    ck_assert(ft_counters_state(counters, uplink(), now_ms, &s) && !s.up && s.went_down);
+    ck_assert_int_eq(s.up_ms, START_MS + 10000);
+    ck_assert_int_eq(s.down_ms, START_MS + 20000);
+    /* By whichever source is newer. */
+    take_state(START_MS + 35000, true, false);
+    ck_assert(ft_counters_state(counters, uplink(), now_ms, &s) && s.up && !s.went_down);
+    take_state(START_MS + 40000, false, true);
+    ck_assert(ft_counters_state(counters, uplink(), now_ms, &s) && s.went_down);
+    /* Nobody has said so for long. */
+    ck_assert(!ft_counters_state(counters, uplink(), now_ms + 600000, &s));
+    end();
+}
+END_TEST
+
 static void take_pause(int64_t ms, bool has, uint64_t in_pause, uint64_t out_pfc)
 {
     struct poll p;
@@ -261,4 +301,5 @@ FT_UNIT_MAIN("counters", ports_that_nobody_reports_make_room,
              differences_are_laid_on_windows_by_time, a_clock_that_is_set_back_begins_anew,
              a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
-             polls_that_cannot_be_are_refused, a_port_takes_what_the_budget_gives_it)
+             polls_that_cannot_be_are_refused, a_port_takes_what_the_budget_gives_it,
+             the_newest_report_says_whether_a_port_is_up)

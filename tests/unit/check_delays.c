@@ -3,6 +3,8 @@
 
 #include "daemon/diagnosis/delays.h"
 
+#include <math.h>
+
 #include "daemon/diagnosis/recent.h"
 #include "daemon/jobs/sent.h"
 #include "tests/unit/unit.h"
@@ -113,6 +115,7 @@ static void run_ring(struct ft_recent *recent, int64_t *now_ms, unsigned seconds
     struct ft_delays_verdict verdicts[FT_DELAYS_VERDICTS];
     uint64_t left_out = 0;
     size_t count;
+    struct ft_delays_noise noise;
 
     for (unsigned i = 0; i < seconds; i++, *now_ms += 1000) {
         for (uint32_t r = 0; r < 8; r++) {
@@ -125,7 +128,7 @@ static void run_ring(struct ft_recent *recent, int64_t *now_ms, unsigned seconds
             ck_assert_int_eq(ft_recent_collective(recent, &c, *now_ms), 0);
         }
         ck_assert_int_eq(ft_delays_judge(recent, ft_recent_next(recent, &(uint32_t){0}), *now_ms,
-                                         &paths, NULL, verdicts, &count, &left_out),
+                                         &paths, NULL, verdicts, &count, &noise, &left_out),
                          0);
     }
 }
@@ -141,6 +144,7 @@ START_TEST(a_pair_is_even_where_its_steps_were_seen_to_be)
     const struct ft_recent_config config = {.ranks_max = 16, .rows_max = 4096};
     struct ft_recent *recent = ft_recent_new(&config);
     int64_t now_ms = NOW;
+    size_t longer = 0, all = 0;
 
     ck_assert_ptr_nonnull(recent);
     run_ring(recent, &now_ms, 2, 50000);
@@ -153,9 +157,65 @@ START_TEST(a_pair_is_even_where_its_steps_were_seen_to_be)
     run_ring(recent, &now_ms, 20, 90000);
     ck_assert(!even(recent, 3, now_ms - 1000));
     ck_assert(even(recent, 4, now_ms - 1000));
+    for (uint32_t r = 0; r < 8; r++)
+        ft_delays_count(&ft_recent_find(recent, "c0", r)->delays, now_ms - 1000, log(1.3), &longer,
+                        &all);
+    ck_assert_uint_eq(longer, 1);
+    ck_assert_uint_eq(all, 8);
     ft_recent_free(recent);
 }
 END_TEST
 
-FT_UNIT_MAIN("delays", what_finds_no_cell_is_counted, room_of_others_is_not_taken,
-             channels_are_added_up, a_pair_is_even_where_its_steps_were_seen_to_be)
+/* A ring of eight whose pairs come and go within a factor, each in its own time, looked at for some
+ * minutes; the third is slow by another one in the last. How often anybody is named then. */
+static size_t named_of_noise(double factor, double slow)
+{
+    const struct ft_recent_config config = {.ranks_max = 16, .rows_max = 4096};
+    const struct ft_delays_paths paths = {no_links, NULL};
+    struct ft_recent *recent = ft_recent_new(&config);
+    struct ft_delays_verdict verdicts[FT_DELAYS_VERDICTS];
+    uint64_t left_out = 0;
+    size_t count, named = 0;
+    struct ft_delays_noise noise;
+
+    ck_assert_ptr_nonnull(recent);
+    for (unsigned i = 0; i < 240; i++) {
+        for (uint32_t r = 0; r < 8; r++) {
+            double phase = i / (4.0 + r) + 2.3 * r;
+
+            fill(1, 1 << 20);
+            c.rank = r;
+            c.has_pid = true;
+            c.pid = 100 + r;
+            peers[0].peer = (r + 1) % 8;
+            peers[0].step_median_ns =
+                (uint64_t)(50000 * pow(factor, sin(phase)) * (r == 3 && i >= 180 ? slow : 1));
+            ck_assert_int_eq(ft_recent_collective(recent, &c, NOW + 1000 * i), 0);
+        }
+        if (i % 5)
+            continue;
+        ck_assert_int_eq(ft_delays_judge(recent, ft_recent_next(recent, &(uint32_t){0}),
+                                         NOW + 1000 * i, &paths, NULL, verdicts, &count, &noise,
+                                         &left_out),
+                         0);
+        named += count;
+    }
+    ft_recent_free(recent);
+    return named;
+}
+
+/* Where hosts have no time, each pair is slow for a while: that is the job's noise, not a fault. */
+START_TEST(what_all_do_now_and_then_names_nobody)
+{
+    ck_assert_uint_gt(named_of_noise(1.1, 3), 4);
+    ck_assert_uint_eq(named_of_noise(1.1, 1), 0);
+    ck_assert_uint_eq(named_of_noise(2.5, 1), 0);
+    ck_assert_uint_eq(named_of_noise(2.5, 2), 0);
+    /* What is far beyond it is named all the same. */
+    ck_assert_uint_gt(named_of_noise(1.4, 8), 4);
+}
+END_TEST
+
+FT_UNIT_MAIN("delays", what_all_do_now_and_then_names_nobody, what_finds_no_cell_is_counted,
+             room_of_others_is_not_taken, channels_are_added_up,
+             a_pair_is_even_where_its_steps_were_seen_to_be)

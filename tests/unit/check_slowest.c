@@ -506,6 +506,8 @@ START_TEST(an_uncertain_path_has_no_link)
 
     for (int i = 0; i < CASES; i++) {
         struct ft_pipeline *p = open_pipeline();
+        const struct ft_pair_links *pairs = ft_pipeline_stages(p)->pairs;
+        struct ft_tuple tuple;
         const char *json;
 
         run_ring(p, START_MS);
@@ -519,6 +521,9 @@ START_TEST(an_uncertain_path_has_no_link)
         json = run_ring(p, START_MS + WINDOW_MS);
         ck_assert_ptr_nonnull(strstr(json, "\"slowest_peer\":3"));
         ck_assert_int_eq(strstr(json, "\"slowest_switch\"") == NULL, i != CERTAIN);
+        /* A flow of theirs is known all the same, unless it may be another pair's. */
+        ck_assert_int_eq(ft_pair_links_tuple(pairs, "c0", 2, 3, &tuple), i != UNOWNED);
+        ck_assert(!ft_pair_links_tuple(pairs, "c0", 3, 0, &tuple));
         close_pipeline(p);
     }
 }

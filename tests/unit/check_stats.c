@@ -88,21 +88,24 @@ START_TEST(slow_is_beyond_noise_and_past)
     struct ft_slowness slow;
 
     series(values, N, 1);
-    ck_assert(!ft_slowness_of(values, N, room, &slow));
+    ck_assert(!ft_slowness_of(values, N, 0, room, &slow));
     series(values, 25, 1.5);
-    ck_assert(ft_slowness_of(values, N, room, &slow));
+    ck_assert(ft_slowness_of(values, N, 0, room, &slow));
     ck_assert_uint_eq(slow.first, 25);
     ck_assert_uint_eq(slow.end, N);
     ck_assert_double_eq_tol(slow.ratio, 1.5, 0.05);
+    /* Where the like of it vary more, it says less. */
+    ck_assert(ft_slowness_of(values, N, 0.1, room, &slow));
+    ck_assert(!ft_slowness_of(values, N, 0.4, room, &slow));
     series(values, 25, 1.1);
-    ck_assert(!ft_slowness_of(values, N, room, &slow));
+    ck_assert(!ft_slowness_of(values, N, 0, room, &slow));
     /* What was never faster may be built so, but not by half. */
     series(values, 0, 1.3);
-    ck_assert(!ft_slowness_of(values, N, room, &slow));
+    ck_assert(!ft_slowness_of(values, N, 0, room, &slow));
     series(values, 0, 1.8);
-    ck_assert(ft_slowness_of(values, N, room, &slow));
+    ck_assert(ft_slowness_of(values, N, 0, room, &slow));
     series(values, 37, 5);
-    ck_assert(!ft_slowness_of(values, N, room, &slow));
+    ck_assert(!ft_slowness_of(values, N, 0, room, &slow));
 }
 END_TEST
 

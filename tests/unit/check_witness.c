@@ -32,6 +32,8 @@ bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *co
                                uint32_t dst, struct ft_pair_path *out);
 bool __wrap_ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t window,
                                struct ft_counted *out);
+bool __wrap_ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_ms,
+                              struct ft_port_state *out);
 uint64_t __wrap_ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);
 bool __wrap_ft_congestion_of(const struct ft_congestion *congestion, const char *host,
                              int64_t now_ms, struct ft_congestion_felt *out);
@@ -58,6 +60,16 @@ bool __wrap_ft_counters_window(const struct ft_counters *c, uint32_t port, uint3
     ck_assert_uint_lt(port, 64);
     *out = counted[port];
     return counts;
+}
+
+bool __wrap_ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_ms,
+                              struct ft_port_state *out)
+{
+    (void)c;
+    (void)port;
+    (void)now_ms;
+    (void)out;
+    return false;
 }
 
 uint64_t __wrap_ft_counters_speed_bps(const struct ft_counters *c, uint32_t port)

@@ -383,13 +383,22 @@ tests_unit_check_cut_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path \
 	-Wl,--wrap=ft_topology_switch
 tests_unit_check_cut_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_downed
+TESTS += tests/unit/check_downed
+tests_unit_check_downed_SOURCES = tests/unit/check_downed.c tests/unit/counters_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_downed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_downed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path \
+	-Wl,--wrap=ft_join_find -Wl,--wrap=ft_pair_links_tuple
+tests_unit_check_downed_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_witness
 TESTS += tests/unit/check_witness
 tests_unit_check_witness_SOURCES = tests/unit/check_witness.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_witness_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_witness_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path \
 	-Wl,--wrap=ft_counters_window -Wl,--wrap=ft_counters_speed_bps -Wl,--wrap=ft_congestion_of \
-	-Wl,--wrap=ft_join_topology -Wl,--wrap=ft_join_depths
+	-Wl,--wrap=ft_join_topology -Wl,--wrap=ft_join_depths -Wl,--wrap=ft_counters_state
 tests_unit_check_witness_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_circle
