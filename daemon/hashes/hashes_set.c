@@ -44,6 +44,8 @@ struct function {
     char **entry_list;
     uint32_t links[FT_HASH_MEMBERS_MAX];
     char origin[INPUT_BYTES];
+    Fabrictrace__HashPart parts[FT_HASH_PARTS], *part_list[FT_HASH_PARTS];
+    char *fields[FT_HASH_PARTS][FT_HASH_FIELDS];
 };
 
 static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
@@ -87,6 +89,26 @@ static void free_function(struct function *f)
     free(f->entry_list);
 }
 
+static void fill_parts(struct function *f, const struct ft_hash_model *m)
+{
+    for (uint32_t i = 0; i < FT_HASH_PARTS; i++) {
+        Fabrictrace__HashPart *part = &f->parts[f->m.n_unproven];
+        char **fields = f->fields[f->m.n_unproven];
+
+        if (!(m->unproven >> i & 1))
+            continue;
+        fabrictrace__hash_part__init(part);
+        for (unsigned field = 0; field < FT_HASH_FIELDS; field++)
+            if (ft_hash_part_fields(i) >> field & 1)
+                fields[part->n_fields++] = (char *)(uintptr_t)ft_hash_field_name(field);
+        part->fields = fields;
+        part->seen = m->seen + m->seen_at[i];
+        part->n_seen = m->seen_at[i + 1] - m->seen_at[i];
+        f->part_list[f->m.n_unproven++] = part;
+    }
+    f->m.unproven = f->part_list;
+}
+
 /* False without memory; to be freed in any case. */
 static bool fill_function(struct function *f, const struct ft_hash_set *s)
 {
@@ -118,6 +140,7 @@ static bool fill_function(struct function *f, const struct ft_hash_set *s)
     for (unsigned i = 0; i < 1u << m->index_bits; i++)
         f->links[i] = m->member[i] == FT_HASH_MEMBERS_MAX ? 0 : m->member[i] + 1;
     put_input(f->origin, &m->origin);
+    fill_parts(f, m);
     f->m.rows = f->row_list;
     f->m.n_rows = m->row_count;
     f->m.entries = f->entry_list;

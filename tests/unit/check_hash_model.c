@@ -224,6 +224,90 @@ START_TEST(few_flows_are_not_enough)
 }
 END_TEST
 
+/* Bytes of the key that a keyed hash is of: all else chooses nothing. */
+struct alone {
+    const char *name;
+    uint8_t from, to; /* of what it is: the last byte is not in it */
+};
+
+static const struct alone alone[] = {
+    {"addresses", 0, 8}, {"src", 0, 4}, {"dst", 4, 8}, {"sport", 8, 10}};
+
+/* Like mixed(), of a part alone: Linux hashes so by fib_multipath_hash_policy 0 and 3. */
+static uint32_t keyed_alone(const struct alone *a, const struct ft_tuple *t, uint64_t key)
+{
+    struct key k;
+
+    memcpy(k.b, &t->src.b[12], 4);
+    memcpy(k.b + 4, &t->dst.b[12], 4);
+    k.b[8] = (uint8_t)(t->sport >> 8);
+    k.b[9] = (uint8_t)t->sport;
+    for (unsigned i = a->from; i < a->to; i++)
+        key = (key ^ k.b[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ key >> 29;
+    return (uint32_t)(key >> 40);
+}
+
+/* Of few hosts or ports any function is linear, however many flows there are between them: one that
+ * is keyed is not called so, and what was not seen is not predicted. */
+START_TEST(a_keyed_hash_of_a_part_is_never_linear)
+{
+    for (unsigned round = 0; round < 4 * 40; round++) {
+        const struct alone *a = &alone[round % 4];
+        uint32_t members = 2u << round / 4 % 3, hosts = 2 + round / 16 % 4, ports = 4 + round % 9;
+        struct ft_hash_model m;
+
+        state = round;
+        for (unsigned i = 0; i < 300; i++) {
+            struct ft_tuple t = tuple_of(
+                chance(hosts), chance(2 * hosts),
+                (uint16_t)(0xc000 + (a->from == 8 ? chance(ports) * 1291 : chance(0x4000))));
+
+            ft_hash_input(&flows[i].in, &t, 0);
+            flows[i].member = keyed_alone(a, &t, round) % members;
+        }
+        ck_assert_int_eq(ft_hash_learn(&m, flows, 300, members), 0);
+        ck_assert_msg(m.kind != FT_HASH_LINEAR, "round %u: %u links by %s of %u hosts", round,
+                      members, a->name, hosts);
+        ft_hash_model_free(&m);
+    }
+}
+END_TEST
+
+/* The sum of both addresses, then CRC: the same choice in both directions. It is linear in the
+ * source port, not in addresses: only pairs that were seen are predicted, and rightly. */
+START_TEST(what_is_linear_in_a_part_is_predicted_for_what_was_seen)
+{
+    /* Of the last one's address each bit is the sum of the others'. */
+    static const uint32_t to[] = {0, 1, 3, 6};
+    const struct fabric f = {crc32, 8, false, false, 0};
+    unsigned predicted = 0, fresh = 0;
+    struct ft_hash_model m;
+
+    state = 3;
+    for (unsigned i = 0; i < FLOWS; i++) {
+        uint32_t dst = to[chance(i < TRAIN ? 3 : 4)];
+        struct ft_tuple t = tuple_of(205, dst, (uint16_t)(0xc000 + chance(0x4000))), summed = t;
+
+        summed.src.b[14] = (uint8_t)(t.src.b[14] + t.dst.b[15]);
+        summed.dst.b[15] = 0;
+        ft_hash_input(&flows[i].in, &t, 0);
+        flows[i].member = truth(&f, &summed, 0);
+    }
+    ck_assert_int_eq(ft_hash_learn(&m, flows, TRAIN, 8), 0);
+    ck_assert_int_eq(m.kind, FT_HASH_LINEAR);
+    for (unsigned i = TRAIN; i < FLOWS; i++) {
+        uint32_t member = ft_hash_predict(&m, &flows[i].in);
+
+        fresh += member == FT_HASH_MEMBERS_MAX;
+        predicted += member != FT_HASH_MEMBERS_MAX;
+        ck_assert(member == FT_HASH_MEMBERS_MAX || member == flows[i].member);
+    }
+    ck_assert_uint_gt(predicted, 100);
+    ck_assert_uint_gt(fresh, 100);
+    ft_hash_model_free(&m);
+}
+END_TEST
+
 START_TEST(one_pair_needs_two_dozen_flows)
 {
     const struct fabric f = {crc16, 16, false, true, 0};
@@ -354,7 +438,10 @@ END_TEST
 
 FT_UNIT_MAIN("hash_model", the_words_of_a_flow_are_those_of_the_contract,
              linear_hashes_are_learnt_whatever_seed_and_order, what_is_not_linear_is_refused,
-             few_flows_are_not_enough, one_pair_needs_two_dozen_flows,
-             one_flow_to_another_destination_is_enough,
+             few_flows_are_not_enough, a_keyed_hash_of_a_part_is_never_linear,
+             what_is_linear_in_a_part_is_predicted_for_what_was_seen,
+             a_keyed_hash_of_a_part_is_never_linear,
+             what_is_linear_in_a_part_is_predicted_for_what_was_seen,
+             one_pair_needs_two_dozen_flows, one_flow_to_another_destination_is_enough,
              a_flow_in_a_hundred_on_another_link_is_seen_through, what_is_hashed_is_reported,
              links_that_no_flow_can_take_are_named)
