@@ -14,10 +14,10 @@
 #define ALL   (SRC | DST | SPORT)
 
 /* A part that may choose alone does not, but for one chance in two to the power of this. Addresses
- * without ports are what Linux hashes unless it is told otherwise, and there are many switches; a
- * hash of one field alone is rare. */
+ * without ports are what Linux hashes by default, and there are many switches; a hash of one field
+ * alone is rare. */
 #define ONE_PROOF_BITS 12
-#define TWO_PROOF_BITS 24
+#define TWO_PROOF_BITS 20
 #define ONES           3 /* parts that are one by themselves come first */
 
 static const uint32_t parts[FT_HASH_PARTS] = {SRC, DST, SPORT, SRC | DST, SRC | SPORT, DST | SPORT};
