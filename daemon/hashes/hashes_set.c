@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/hashes/hashes_impl.h"
+#include "lib/fabric/evenness.h"
 
 /* A model is linear when so many held-out flows were predicted, and so many of them rightly. */
 #define PREDICTED_LEAST 16
@@ -158,6 +159,7 @@ static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *functio
     Fabrictrace__Hash out = FABRICTRACE__HASH__INIT;
     char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS];
     enum ft_hash_kind kind = ft_hash_set_kind(s);
+    struct ft_evenness even;
 
     out.has_time_ms = out.has_model = out.has_observations = true;
     out.time_ms = (uint64_t)now_ms;
@@ -180,6 +182,12 @@ static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *functio
         out.accuracy = s->right / s->predicted;
         out.has_trusted = true;
         out.trusted = ft_hash_set_is_trusted(s);
+    }
+    if (s->flow_count &&
+        !ft_evenness(s->flows, s->flow_count, s->entry_count, s->member_count, &even)) {
+        out.has_effective_links = out.has_effective_by_chance = true;
+        out.effective_links = even.effective;
+        out.effective_by_chance = even.by_chance;
     }
     out.has_confirmed = out.has_contradicted = s->confirmed + s->contradicted > 0;
     out.confirmed = s->confirmed;

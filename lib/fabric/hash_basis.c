@@ -49,6 +49,13 @@ void ft_hash_input(struct ft_hash_input *in, const struct ft_tuple *tuple, uint3
         set_bit(in, ENTRY_BIT + entry);
 }
 
+uint32_t ft_hash_entry(const struct ft_hash_input *in)
+{
+    struct ft_hash_input entry = ft_hash_inside(in, 1u << FT_HASH_ENTRY);
+
+    return ft_hash_first_bit(&entry) - ENTRY_BIT;
+}
+
 void ft_hash_add(struct ft_hash_input *to, const struct ft_hash_input *what)
 {
     for (unsigned i = 0; i < FT_HASH_WORDS; i++)

@@ -49,6 +49,9 @@ enum ft_hash_field {
  * entry of FT_HASH_ENTRIES_MAX and above counts as none. */
 void ft_hash_input(struct ft_hash_input *in, const struct ft_tuple *tuple, uint32_t entry);
 
+/* The entry of an input; FT_HASH_ENTRIES_MAX: none. */
+uint32_t ft_hash_entry(const struct ft_hash_input *in);
+
 /* A flow and the link that it took, 0 .. FT_HASH_MEMBERS_MAX - 1. */
 struct ft_hash_flow {
     struct ft_hash_input in;

@@ -7,6 +7,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/crossings_judge.c \
 	lib/fabric/departure.c \
 	lib/fabric/detour.c lib/fabric/detour.h \
+	lib/fabric/evenness.c lib/fabric/evenness.h \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/choice.c lib/fabric/choice.h \
 	lib/fabric/hash_basis.c lib/fabric/hash_impl.h \

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "lib/fabric/evenness.h"
 #include "lib/fabric/hash_model.h"
 #include "tests/unit/unit.h"
 
@@ -499,6 +501,31 @@ START_TEST(what_is_hashed_is_reported)
 }
 END_TEST
 
+/* By hand: two flows on two links are on one or on both, each in half of all cases: half of ln 2.
+ */
+START_TEST(evenness_is_that_of_each_port_of_entry)
+{
+    struct ft_hash_flow of[8] = {{.member = 0}};
+    struct ft_tuple t = tuple_of(1, 2, 0xc123);
+    struct ft_evenness even;
+
+    for (uint32_t i = 0; i < 8; i++)
+        ft_hash_input(&of[i].in, &t, i < 4 ? 0 : 1);
+    for (uint32_t i = 0; i < 4; i++)
+        of[4 + i].member = 1;
+    ck_assert_int_eq(ft_evenness(of, 8, 2, 2, &even), 0);
+    ck_assert_double_eq_tol(even.effective, 1, 1e-9); /* each port has a link of its own */
+    ck_assert_int_eq(ft_evenness(of, 8, 0, 2, &even), 0);
+    ck_assert_double_eq_tol(even.effective, 2, 1e-9); /* together they are even */
+    ck_assert_int_eq(ft_evenness(of, 1, 2, 1, &even), 0);
+    ck_assert_double_eq_tol(even.by_chance, 1, 1e-9);
+    of[1].member = 1;
+    ck_assert_int_eq(ft_evenness(of, 2, 1, 2, &even), 0);
+    ck_assert_double_eq_tol(even.effective, 2, 1e-9);
+    ck_assert_double_eq_tol(even.by_chance, exp(0.5 * log(2)), 1e-9);
+}
+END_TEST
+
 START_TEST(links_that_no_flow_can_take_are_named)
 {
     const struct fabric f = {polarised, 8, false, false, 0}, whole = {crc16, 8, false, false, 0};
@@ -526,4 +553,4 @@ FT_UNIT_MAIN("hash_model", the_words_of_a_flow_are_those_of_the_contract,
              what_is_linear_in_a_part_is_predicted_for_what_was_seen,
              one_pair_needs_two_dozen_flows, one_flow_to_another_destination_is_enough,
              a_flow_in_a_hundred_on_another_link_is_seen_through, what_is_hashed_is_reported,
-             links_that_no_flow_can_take_are_named)
+             links_that_no_flow_can_take_are_named, evenness_is_that_of_each_port_of_entry)
