@@ -9,6 +9,9 @@
 
 #include "cli/output/text.h"
 
+/* Of more than a few flows, chance leaves no choice as uneven as this part of what it gives. */
+#define POLARISED 0.7
+
 static const struct ft_column columns[] = {
     {.title = "SWITCH", .elastic = true},
     {.title = "GROUP", .give_up = 2},
@@ -17,6 +20,8 @@ static const struct ft_column columns[] = {
     {.title = "ACCURACY", .right = true},
     {.title = "OF", .right = true, .give_up = 1},
     {.title = "FLOWS", .right = true},
+    {.title = "EVEN", .right = true, .give_up = 2},
+    {.title = "BY CHANCE", .right = true, .give_up = 2},
     {.title = "HASHED", .give_up = 3},
     {.title = "NEVER CHOSEN", .elastic = true, .give_up = 4},
 };
@@ -41,6 +46,22 @@ static void list_cell(struct ft_grid *grid, const struct ft_value *record, const
         ft_grid_skip(grid);
 }
 
+/* Links that are evenly chosen from each port of entry, and as many by chance. */
+static void evenness_cells(struct ft_grid *grid, const struct ft_value *record)
+{
+    double effective, by_chance;
+
+    if (ft_value_real(record, "effective_links", &effective) &&
+        ft_value_real(record, "effective_by_chance", &by_chance)) {
+        ft_grid_cell(grid, effective < POLARISED * by_chance ? FT_YELLOW : FT_PLAIN, "%.1f",
+                     effective);
+        ft_grid_cell(grid, FT_PLAIN, "%.1f", by_chance);
+    } else {
+        ft_grid_skip(grid);
+        ft_grid_skip(grid);
+    }
+}
+
 static void add_row(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *model = ft_value_str(record, "model");
@@ -56,6 +77,7 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_skip(grid);
     ft_text_number_cell(grid, record, "predicted");
     ft_text_number_cell(grid, record, "observations");
+    evenness_cells(grid, record);
     list_cell(grid, record, "inputs", FT_PLAIN);
     list_cell(grid, record, "never_chosen", FT_YELLOW);
 }

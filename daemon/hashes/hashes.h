@@ -31,7 +31,7 @@
 /* Flows that are kept of a set; more only test what was learnt. */
 #define FT_HASHES_FLOWS 512
 /* Memory of a set at most. */
-#define FT_HASHES_SET_BYTES (96 << 10)
+#define FT_HASHES_SET_BYTES (108 << 10)
 
 struct ft_hashes;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/hashes/hashes_impl.h"
+#include "lib/fabric/evenness.h"
 
 /* A model is linear when so many held-out flows were predicted, and so many of them rightly. */
 #define PREDICTED_LEAST 16
@@ -44,6 +45,8 @@ struct function {
     char **entry_list;
     uint32_t links[FT_HASH_MEMBERS_MAX];
     char origin[INPUT_BYTES];
+    Fabrictrace__HashPart parts[FT_HASH_PARTS], *part_list[FT_HASH_PARTS];
+    char *fields[FT_HASH_PARTS][FT_HASH_FIELDS];
 };
 
 static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
@@ -87,6 +90,26 @@ static void free_function(struct function *f)
     free(f->entry_list);
 }
 
+static void fill_parts(struct function *f, const struct ft_hash_model *m)
+{
+    for (uint32_t i = 0; i < FT_HASH_PARTS; i++) {
+        Fabrictrace__HashPart *part = &f->parts[f->m.n_unproven];
+        char **fields = f->fields[f->m.n_unproven];
+
+        if (!(m->unproven >> i & 1))
+            continue;
+        fabrictrace__hash_part__init(part);
+        for (unsigned field = 0; field < FT_HASH_FIELDS; field++)
+            if (ft_hash_part_fields(i) >> field & 1)
+                fields[part->n_fields++] = (char *)(uintptr_t)ft_hash_field_name(field);
+        part->fields = fields;
+        part->seen = m->seen + m->seen_at[i];
+        part->n_seen = m->seen_at[i + 1] - m->seen_at[i];
+        f->part_list[f->m.n_unproven++] = part;
+    }
+    f->m.unproven = f->part_list;
+}
+
 /* False without memory; to be freed in any case. */
 static bool fill_function(struct function *f, const struct ft_hash_set *s)
 {
@@ -118,6 +141,7 @@ static bool fill_function(struct function *f, const struct ft_hash_set *s)
     for (unsigned i = 0; i < 1u << m->index_bits; i++)
         f->links[i] = m->member[i] == FT_HASH_MEMBERS_MAX ? 0 : m->member[i] + 1;
     put_input(f->origin, &m->origin);
+    fill_parts(f, m);
     f->m.rows = f->row_list;
     f->m.n_rows = m->row_count;
     f->m.entries = f->entry_list;
@@ -135,6 +159,7 @@ static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *functio
     Fabrictrace__Hash out = FABRICTRACE__HASH__INIT;
     char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS];
     enum ft_hash_kind kind = ft_hash_set_kind(s);
+    struct ft_evenness even;
 
     out.has_time_ms = out.has_model = out.has_observations = true;
     out.time_ms = (uint64_t)now_ms;
@@ -157,6 +182,12 @@ static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *functio
         out.accuracy = s->right / s->predicted;
         out.has_trusted = true;
         out.trusted = ft_hash_set_is_trusted(s);
+    }
+    if (s->flow_count &&
+        !ft_evenness(s->flows, s->flow_count, s->entry_count, s->member_count, &even)) {
+        out.has_effective_links = out.has_effective_by_chance = true;
+        out.effective_links = even.effective;
+        out.effective_by_chance = even.by_chance;
     }
     out.has_confirmed = out.has_contradicted = s->confirmed + s->contradicted > 0;
     out.confirmed = s->confirmed;

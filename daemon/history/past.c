@@ -178,6 +178,25 @@ static void add_new(struct ft_past *p, const Fabrictrace__Event *event, bool sta
     append(p, e);
 }
 
+/* One that stands already, and comes to say more. */
+static bool renew(struct ft_past *p, struct past_event *e, const Fabrictrace__Event *event)
+{
+    uint8_t *packed;
+    size_t len;
+
+    if (!event->has_since_ms || e->begun_ms != (int64_t)event->since_ms)
+        return false;
+    packed = pack(event, &len);
+    if (!packed)
+        return true; /* the older form stays */
+    p->bytes -= size_of(e);
+    free(e->begun);
+    e->begun = packed;
+    e->begun_len = len;
+    p->bytes += size_of(e);
+    return true;
+}
+
 void ft_past_add(struct ft_past *p, const Fabrictrace__Event *event, bool stands)
 {
     struct standing_key key;
@@ -185,8 +204,10 @@ void ft_past_add(struct ft_past *p, const Fabrictrace__Event *event, bool stands
     struct past_event *e;
 
     key_of(event, &key);
-    s = event->cleared ? ft_table_find(p->standing, &key) : NULL;
-    if (!s) {
+    s = ft_table_find(p->standing, &key);
+    if (s && !event->cleared && stands && renew(p, s->event, event))
+        return;
+    if (!s || !event->cleared) {
         add_new(p, event, stands && !event->cleared);
         return;
     }

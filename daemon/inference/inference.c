@@ -568,7 +568,7 @@ void ft_inference_find(const struct ft_inference *inf, struct ft_findings *findi
 
         for (uint32_t k = 0; k < leaf->columns; k++)
             if (leaf->column[k].newest)
-                states[leaf->column[k].state]++;
+                states[state_of(&leaf->column[k])]++;
         if (leaf->found.windows < FT_TOMOGRAPHY_WINDOWS_LEAST)
             continue;
         if (states[FT_TOMOGRAPHY_ALIKE])
@@ -587,5 +587,11 @@ void ft_inference_find(const struct ft_inference *inf, struct ft_findings *findi
                 "paths of %u flows are not inferred: figures of their hosts do not explain "
                 "well enough what links counted (%.2g of it is left over)",
                 states[FT_TOMOGRAPHY_UNEXPLAINED], leaf->found.unfitted);
+        if (states[FT_TOMOGRAPHY_UNVERIFIED])
+            ft_findings_add(findings, FT_FINDING_NOTE, name, NULL,
+                            "counters that are read more exactly, at the same times, show it",
+                            "inferred paths of %u flows are not given: the newest counters do not "
+                            "rule out that these moved since",
+                            states[FT_TOMOGRAPHY_UNVERIFIED]);
     }
 }

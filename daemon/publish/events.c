@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/digest.h"
 #include "lib/base/table.h"
 
 #define SUBJECT_BYTES 200
@@ -20,6 +21,7 @@ struct standing {
     struct standing_key key;
     uint32_t window; /* held: number of the last release before */
     bool held;
+    uint64_t cause;  /* digest of what was published of it; 0: none was known */
     uint8_t *packed; /* the last raised form */
     size_t packed_bytes;
 };
@@ -81,11 +83,22 @@ static void keep(struct standing *s, const Fabrictrace__Event *event)
     s->packed_bytes = len;
 }
 
+/* Of the members without flows that an event names; 0: it names none. */
+static uint64_t cause_of(const Fabrictrace__Event *event)
+{
+    uint64_t digest = 0;
+
+    for (size_t i = 0; event->evidence && i < event->evidence->n_idle_ports; i++)
+        digest = ft_digest_text(event->evidence->idle_ports[i], digest) | 1;
+    return digest;
+}
+
 static void raise_event(struct ft_events *e, uint32_t window, bool held,
                         const Fabrictrace__Event *event)
 {
     struct standing_key key = {.kind = event->kind};
     Fabrictrace__Event now = *event;
+    uint64_t cause = cause_of(event);
     Fabrictrace__Event *before;
     struct standing *s;
     bool fresh;
@@ -96,12 +109,14 @@ static void raise_event(struct ft_events *e, uint32_t window, bool held,
         return;
     s->window = window;
     s->held = held;
-    if (fresh) {
-        ft_events_once(e, event);
-    } else if (s->packed &&
-               (before = fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed))) {
+    if (!fresh && s->packed &&
+        (before = fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed))) {
         now.since_ms = before->since_ms;
         fabrictrace__event__free_unpacked(before, NULL);
+    }
+    if (fresh || (cause && cause != s->cause)) {
+        ft_events_once(e, &now);
+        s->cause = cause;
     }
     keep(s, &now);
 }
@@ -178,6 +193,7 @@ void ft_events_restore(struct ft_events *e, const Fabrictrace__Event *event)
         s->packed = NULL;
     s->window = UINT32_MAX;
     s->held = true;
+    s->cause = cause_of(event);
     keep(s, event);
 }
 

@@ -2,7 +2,8 @@
 #ifndef FT_DAEMON_PUBLISH_EVENTS_H
 #define FT_DAEMON_PUBLISH_EVENTS_H
 /*
- * Standing events: each is published when it is raised and when it clears, not in between.
+ * Standing events: each is published when it is raised and when it clears; in between only where it
+ * comes to name links without flows that it did not name before.
  *
  * A condition is raised anew every window in which it holds; the sweep at the window's end clears
  * what was not. Capped; what is over the cap is counted. Thread: one.

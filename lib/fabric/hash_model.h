@@ -12,7 +12,13 @@
  * link, and each of its cosets is one link; nothing has to be known of the polynomial. A keyed
  * hash (Linux) or a modulo other than a power of two is not linear: its differences soon span
  * everything, which shows. (RePaC, USENIX ATC 2021, uses that linearity; the elimination here is
- * our own.) Pure.
+ * our own.)
+ *
+ * That shows only in flows whose hashed values are sums of others': a keyed hash of the addresses
+ * alone fits any linear function between four hosts, however many source ports they use. So what
+ * fits is linear only where no part of the header that may choose alone is without such a proof,
+ * and a flow is predicted only where each part of it was seen, or is of a kind that is proven.
+ * Pure.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +49,9 @@ enum ft_hash_field {
  * entry of FT_HASH_ENTRIES_MAX and above counts as none. */
 void ft_hash_input(struct ft_hash_input *in, const struct ft_tuple *tuple, uint32_t entry);
 
+/* The entry of an input; FT_HASH_ENTRIES_MAX: none. */
+uint32_t ft_hash_entry(const struct ft_hash_input *in);
+
 /* A flow and the link that it took, 0 .. FT_HASH_MEMBERS_MAX - 1. */
 struct ft_hash_flow {
     struct ft_hash_input in;
@@ -61,6 +70,10 @@ struct ft_hash_row {
     uint8_t code; /* what it adds to the index of a flow */
 };
 
+/* Parts of a header by themselves: where from (address and port of entry), where to, the source
+ * port, and any two of these. */
+#define FT_HASH_PARTS 6
+
 struct ft_hash_model {
     enum ft_hash_kind kind;
     uint32_t index_bits; /* the flows' links are distinguished by so many bits */
@@ -68,6 +81,9 @@ struct ft_hash_model {
     struct ft_hash_input origin;
     struct ft_hash_row *rows;             /* in echelon form */
     uint32_t member[FT_HASH_MEMBERS_MAX]; /* by index; FT_HASH_MEMBERS_MAX: not seen */
+    uint32_t unproven; /* a bit for each part: its values may be hashed otherwise */
+    uint32_t *seen;    /* digests of the values of unproven parts, each part's in order */
+    uint32_t seen_at[FT_HASH_PARTS + 1]; /* where a part's begin */
 };
 
 /* Learns from flows, of which none is given twice, between `members` links. Up to one flow in fifty
@@ -77,8 +93,15 @@ int ft_hash_learn(struct ft_hash_model *model, const struct ft_hash_flow *flows,
 void ft_hash_model_free(struct ft_hash_model *model);
 
 /* The link of a flow by a linear model; FT_HASH_MEMBERS_MAX where the flows that it was learnt from
- * do not determine it. */
+ * do not determine it, or do not prove it. */
 uint32_t ft_hash_predict(const struct ft_hash_model *model, const struct ft_hash_input *in);
+
+/* Whether each unproven part of a flow has a value that a flow had that was learnt from. */
+bool ft_hash_is_seen(const struct ft_hash_model *model, const struct ft_hash_input *in);
+
+/* The fields of a part, a bit each; a digest of their values in a flow, on any machine the same. */
+uint32_t ft_hash_part_fields(uint32_t part);
+uint32_t ft_hash_part_digest(const struct ft_hash_input *in, uint32_t part);
 
 /* Whether flows that differ in that field alone certainly take different links. */
 int ft_hash_uses(const struct ft_hash_model *model, enum ft_hash_field field, bool *uses);

@@ -7,9 +7,11 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/crossings_judge.c \
 	lib/fabric/departure.c \
 	lib/fabric/detour.c lib/fabric/detour.h \
+	lib/fabric/evenness.c lib/fabric/evenness.h \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/choice.c lib/fabric/choice.h \
-	lib/fabric/hash_model.c lib/fabric/hash_model.h \
+	lib/fabric/hash_basis.c lib/fabric/hash_impl.h \
+	lib/fabric/hash_model.c lib/fabric/hash_model.h lib/fabric/hash_proof.c \
 	lib/fabric/hinted.c lib/fabric/hinted.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \

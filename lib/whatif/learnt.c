@@ -16,7 +16,7 @@ static void set_free(struct ft_hashes_set *s)
 {
     if (s->record)
         protobuf_c_message_free_unpacked(&s->record->base, NULL);
-    free(s->model.rows);
+    ft_hash_model_free(&s->model);
     free(s->entries);
 }
 
@@ -82,10 +82,58 @@ static bool read_rows(struct ft_hash_model *m, const Fabrictrace__HashFunction *
     return read_input(f->origin, &m->origin);
 }
 
+/* The part of these fields, FT_HASH_PARTS: none is. */
+static uint32_t part_of(const Fabrictrace__HashPart *p)
+{
+    uint32_t fields = 0, part = 0;
+
+    for (size_t i = 0; i < p->n_fields; i++)
+        for (unsigned f = 0; f < FT_HASH_FIELDS; f++)
+            if (strcmp(p->fields[i], ft_hash_field_name(f)) == 0)
+                fields |= 1u << f;
+    while (part < FT_HASH_PARTS && ft_hash_part_fields(part) != fields)
+        part++;
+    return part;
+}
+
+/* In the order of the parts, as the daemon has them; seen_at of those between is where the next
+ * begins. -EINVAL, -ENOMEM. */
+static int read_parts(struct ft_hash_model *m, const Fabrictrace__HashFunction *f)
+{
+    uint32_t next = 0, used = 0;
+    size_t total = 0;
+
+    for (size_t i = 0; i < f->n_unproven; i++)
+        total += f->unproven[i]->n_seen;
+    m->seen = total < UINT32_MAX ? calloc(total + 1, sizeof(*m->seen)) : NULL;
+    if (!m->seen)
+        return -ENOMEM;
+    for (size_t i = 0; i < f->n_unproven; i++) {
+        const Fabrictrace__HashPart *p = f->unproven[i];
+        uint32_t part = part_of(p);
+
+        if (part < next || part == FT_HASH_PARTS)
+            return -EINVAL;
+        for (size_t k = 1; k < p->n_seen; k++)
+            if (p->seen[k] <= p->seen[k - 1])
+                return -EINVAL;
+        while (next <= part)
+            m->seen_at[next++] = used;
+        if (p->n_seen)
+            memcpy(m->seen + used, p->seen, p->n_seen * sizeof(*m->seen));
+        used += (uint32_t)p->n_seen;
+        m->unproven |= 1u << part;
+    }
+    while (next <= FT_HASH_PARTS)
+        m->seen_at[next++] = used;
+    return 0;
+}
+
 /* -EINVAL where it does not fit the record's links; -ENOMEM. */
 static int read_function(struct ft_hashes_set *s, const Fabrictrace__HashFunction *f)
 {
     struct ft_hash_model *m = &s->model;
+    int rc;
 
     while (m->index_bits < 7 && (size_t)1 << m->index_bits < f->n_links)
         m->index_bits++;
@@ -98,6 +146,9 @@ static int read_function(struct ft_hashes_set *s, const Fabrictrace__HashFunctio
         return -ENOMEM;
     if (!read_rows(m, f))
         return -EINVAL;
+    rc = read_parts(m, f);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < FT_HASH_MEMBERS_MAX; i++)
         m->member[i] = FT_HASH_MEMBERS_MAX;
     for (size_t i = 0; i < f->n_links; i++) {

@@ -407,6 +407,8 @@ export interface Hash {
     observations?: number;
     inputs?: string[];
     never_chosen?: string[];
+    effective_links?: number;
+    effective_by_chance?: number;
 }
 
 export interface QueuePair {

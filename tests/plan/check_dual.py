@@ -20,6 +20,7 @@ import hashed  # noqa: E402
 from hashed import JOB, SECONDS, SPEED, address, report  # noqa: E402
 
 GROUPS, HOSTS, SPINES, PLANES = 2, 4, 2, "ab"
+NICS = 8  # behind a leaf: of fewer any hash of two ends would be linear by chance too often
 SHORT_FLOWS = 480
 UP = 50  # Ethernet51 is the first uplink
 
@@ -34,14 +35,14 @@ def topology():
     for p, plane in enumerate(PLANES):
         for g in range(1, GROUPS + 1):
             text += switch(f"leaf-{plane}{g}", 10 * p + g,
-                           [*range(1, HOSTS + 1), *range(UP + 1, UP + 1 + SPINES)])
+                           [*range(1, NICS + 1), *range(UP + 1, UP + 1 + SPINES)])
             links += "".join(f"  - {{a: leaf-{plane}{g}, a_port: Ethernet{UP + s}, "
                              f"b: spine-{plane}{s}, b_port: Ethernet{g}}}\n"
                              for s in range(1, SPINES + 1))
         text += "".join(switch(f"spine-{plane}{s}", 100 + 10 * p + s, range(1, GROUPS + 1))
                         for s in range(1, SPINES + 1))
     for g in range(1, GROUPS + 1):
-        for h in range(1, HOSTS + 1):
+        for h in range(1, NICS + 1):
             attach = ", ".join(f"{{switch: leaf-{plane}{g}, port: Ethernet{h}}}" for plane in PLANES)
             hosts += f"  - {{name: h{g}-{h}, nics: [{{addresses: [{address(g, h)}], attach: [{attach}]}}]}}\n"
     return text + links + hosts
@@ -92,7 +93,7 @@ def loads(flows, bond):
 
 def records(job, bond):
     rng = random.Random(7)
-    short = [((address(g, rng.randint(1, HOSTS)), address(3 - g, rng.randint(1, HOSTS)),
+    short = [((address(g, rng.randint(1, NICS)), address(3 - g, rng.randint(1, NICS)),
                rng.randint(0xc000, 0xffff)), rng.randrange(0, SECONDS - 12))
              for g in (1, 2) for _ in range(SHORT_FLOWS // 2)]
     fullest = loads(job, bond)

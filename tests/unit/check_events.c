@@ -3,6 +3,7 @@
 
 #include "daemon/publish/events.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,6 +104,54 @@ START_TEST(one_that_stands_is_published_twice)
 }
 END_TEST
 
+static void raise_idle(uint32_t window, const char *message, int64_t ms, size_t count, ...)
+{
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    Fabrictrace__Event e = event("leaf0/up", message, ms);
+    char *ports[4];
+    va_list names;
+
+    va_start(names, count);
+    for (size_t i = 0; i < count; i++)
+        ports[i] = va_arg(names, char *);
+    va_end(names);
+    evidence.idle_ports = ports;
+    evidence.n_idle_ports = count;
+    e.kind = FABRICTRACE__KIND__KIND_POLARIZATION;
+    e.evidence = &evidence;
+    ft_events_raise(events, window, &e);
+    ft_events_sweep(events, window, ms + 1000);
+}
+
+/* One that begins in general words is published again when it comes to name links, and not while
+ * it names the same ones. */
+START_TEST(a_cause_that_is_found_is_published)
+{
+    setup(10);
+    raise_idle(1, "general", 1000, 0);
+    ck_assert_uint_eq(published.count, 1);
+    raise_idle(2, "general", 2000, 0);
+    ck_assert_uint_eq(published.count, 1);
+    raise_idle(3, "no flow on up1", 3000, 1, "up1");
+    ck_assert_uint_eq(published.count, 2);
+    ck_assert_str_eq(published.message, "no flow on up1");
+    ck_assert_int_eq(published.time_ms, 3000);
+    ck_assert_int_eq(published.since_ms, 1000);
+    ck_assert(!published.last_cleared);
+    raise_idle(4, "no flow on up1", 4000, 1, "up1");
+    raise_idle(5, "general", 5000, 0);
+    raise_idle(6, "no flow on up1", 6000, 1, "up1");
+    ck_assert_uint_eq(published.count, 2);
+    raise_idle(7, "no flow on up1 and 1 more", 7000, 2, "up1", "up2");
+    ck_assert_uint_eq(published.count, 3);
+    ft_events_sweep(events, 9, 9000);
+    ck_assert_uint_eq(published.count, 4);
+    ck_assert(published.last_cleared);
+    ck_assert_int_eq(published.since_ms, 1000);
+    ft_events_free(events);
+}
+END_TEST
+
 START_TEST(kind_and_subject_are_the_identity)
 {
     Fabrictrace__Event other = event("leaf0/up0", "gone", 1000);
@@ -172,6 +221,6 @@ START_TEST(over_the_cap_they_are_counted)
 }
 END_TEST
 
-FT_UNIT_MAIN("events", one_that_stands_is_published_twice, kind_and_subject_are_the_identity,
-             held_ones_outlast_windows_until_a_release, a_happening_does_not_stand,
-             over_the_cap_they_are_counted)
+FT_UNIT_MAIN("events", one_that_stands_is_published_twice, a_cause_that_is_found_is_published,
+             kind_and_subject_are_the_identity, held_ones_outlast_windows_until_a_release,
+             a_happening_does_not_stand, over_the_cap_they_are_counted)

@@ -165,15 +165,16 @@ struct plan {
     struct choice leaf, agg;
     bool linear;
     bool modulo; /* of three links */
+    bool alike;  /* both tiers hash alike */
 };
 
 static const struct plan plans[] = {
-    {"CRC-32, two seeds", {crc32, 0, 0}, {crc32, 0x1234567, 3}, true, false},
-    {"CRC-32, polarised", {crc32, 7, 0}, {crc32, 7, 0}, true, false},
-    {"CRC-16 over CRC-32", {crc16, 0xffff, 0}, {crc32, 9, 11}, true, false},
-    {"XOR over CRC-16", {fold, 1, 0}, {crc16, 0, 5}, true, false},
-    {"keyed", {keyed, 0xdeadbeef, 0}, {keyed, 0x5eed, 0}, false, false},
-    {"CRC-32 modulo 3", {crc32, 5, 0}, {crc32, 6, 0}, false, true},
+    {"CRC-32, two seeds", {crc32, 0, 0}, {crc32, 0x1234567, 3}, true, false, false},
+    {"CRC-32, polarised", {crc32, 7, 0}, {crc32, 7, 0}, true, false, true},
+    {"CRC-16 over CRC-32", {crc16, 0xffff, 0}, {crc32, 9, 11}, true, false, false},
+    {"XOR over CRC-16", {fold, 1, 0}, {crc16, 0, 5}, true, false, false},
+    {"keyed", {keyed, 0xdeadbeef, 0}, {keyed, 0x5eed, 0}, false, false, false},
+    {"CRC-32 modulo 3", {crc32, 5, 0}, {crc32, 6, 0}, false, true, false},
 };
 
 static uint32_t choose(const struct plan *plan, const struct choice *c,
@@ -368,11 +369,52 @@ START_TEST(hashes_are_those_of_the_catalogue)
 }
 END_TEST
 
+/* What the record of a switch says of how evenly it chooses. */
+struct even {
+    char at[16];
+    double effective, by_chance;
+    unsigned records;
+};
+
+static void on_even(void *arg, const Fabrictrace__Record *record)
+{
+    struct even *e = arg;
+
+    if (strcmp(record->hash->switch_, e->at) != 0 || record->hash->n_members != WIDTH)
+        return;
+    e->records++;
+    e->effective = record->hash->effective_links;
+    e->by_chance = record->hash->effective_by_chance;
+}
+
+/* Where both tiers hash alike, what a leaf chose is what an aggregation switch chooses; else it
+ * chooses as evenly as chance does. */
+static void judge_evenness(const struct plan *plan)
+{
+    for (uint32_t a = 0; a < (plan->modulo ? 0 : PLANES); a++) {
+        struct even e = {.records = 0};
+        const struct ft_emitter emitter = {on_even, &e};
+        uint32_t index = 0;
+
+        name_of(AGG(0, a), e.at);
+        while (ft_hashes_next(hashes, &index, false, "lab", 0, &emitter))
+            ;
+        ck_assert_uint_eq(e.records, 1);
+        printf("%s: %.2f of %.2f links\n", e.at, e.effective, e.by_chance);
+        ck_assert_double_gt(e.by_chance, 3.8);
+        if (plan->alike)
+            ck_assert_double_eq_tol(e.effective, 1, 1e-9);
+        else
+            ck_assert_double_gt(e.effective, 0.9 * e.by_chance);
+    }
+}
+
 static void predict_unseen(const struct plan *plan)
 {
     struct score score = {0};
 
     begin(plan, LEARNT);
+    judge_evenness(plan);
     for (uint32_t n = LEARNT; n < LEARNT + UNSEEN; n++) {
         struct ft_tuple tuple = tuple_of(n);
 

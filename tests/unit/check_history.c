@@ -360,7 +360,9 @@ START_TEST(events_stand_in_their_windows)
     const struct ft_emitter emitter = {on_event, NULL};
     struct ft_history_event kept;
     struct ft_history_stats stats;
-    Fabrictrace__Event event;
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    Fabrictrace__Event event, *begun;
+    char *port = str("Ethernet2");
 
     open_history(100 * WINDOW_MS, 1 << 20);
     events = ft_events_new(100, &emitter);
@@ -372,6 +374,9 @@ START_TEST(events_stand_in_their_windows)
         }
         if (w >= 7) {
             event = event_of(FABRICTRACE__KIND__KIND_COLLISION, "leaf1/Ethernet2", w);
+            evidence.idle_ports = &port;
+            evidence.n_idle_ports = w >= 9;
+            event.evidence = &evidence;
             ft_events_raise(events, (uint32_t)w, &event);
         }
         if (w == 10) {
@@ -388,6 +393,11 @@ START_TEST(events_stand_in_their_windows)
     ck_assert(!kept.stands && kept.over);
     ck_assert(ft_history_event(history, 2, &kept));
     ck_assert(kept.stands && !kept.over);
+    /* It came to name links without flows: the same event, by what it said last. */
+    begun = fabrictrace__event__unpack(NULL, kept.begun_len, kept.begun);
+    ck_assert_uint_eq(begun->evidence->n_idle_ports, 1);
+    ck_assert_uint_eq(begun->since_ms, 7 * WINDOW_MS);
+    fabrictrace__event__free_unpacked(begun, NULL);
     ck_assert(ft_history_event(history, 3, &kept));
     ck_assert(!kept.stands && !kept.over);
     ck_assert(!ft_history_event(history, 4, &kept));

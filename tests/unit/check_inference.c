@@ -317,6 +317,28 @@ START_TEST(a_flow_that_moves_is_noticed_by_counters)
 }
 END_TEST
 
+/* Without counters of the newest windows answers are not given, and the doctor says so. */
+START_TEST(answers_that_are_not_given_are_told)
+{
+    struct ft_findings findings = {.count = 0};
+    struct ft_hint hint;
+
+    open_leaves(2);
+    run(40, 8, 0.2, true);
+    ft_inference_find(inference, &findings);
+    ck_assert_uint_eq(findings.count, 0);
+    run(5, 8, 0.2, false);
+    ck_assert(!says(0, &hint));
+    ck_assert_uint_eq(stats().flows[FT_TOMOGRAPHY_UNVERIFIED], 8);
+    ft_inference_find(inference, &findings);
+    ck_assert_uint_eq(findings.count, 1);
+    ck_assert_str_eq(findings.items[0].switch_name, "leaf0/up");
+    ck_assert_ptr_nonnull(strstr(findings.items[0].text, "paths of 8 flows are not given"));
+    ft_findings_free(&findings);
+    close_all();
+}
+END_TEST
+
 START_TEST(only_so_many_leaves_have_room)
 {
     enum { LEAVES = FT_INFERENCE_LEAVES + 3 };
@@ -369,5 +391,6 @@ FT_UNIT_MAIN("inference", flows_that_vary_are_inferred,
              traffic_that_nobody_reports_is_told,
              windows_without_counters_or_with_too_many_flows_are_counted,
              samples_confirm_an_answer_or_make_all_of_its_leaf_forgotten,
-             a_flow_that_moves_is_noticed_by_counters, answers_are_given_while_counters_come,
-             only_so_many_leaves_have_room, windows_and_flows_that_are_old_make_room)
+             a_flow_that_moves_is_noticed_by_counters, answers_that_are_not_given_are_told,
+             answers_are_given_while_counters_come, only_so_many_leaves_have_room,
+             windows_and_flows_that_are_old_make_room)

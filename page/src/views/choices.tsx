@@ -73,6 +73,8 @@ export function HashOf({ group }: { group: string }): JSX.Element | null {
                     ['Choice', MODELS[h.model ?? ''] ?? h.model ?? 'not known'],
                     (h.inputs ?? []).length > 0 && ['Depends on', h.inputs?.map((i) => INPUTS[i] ?? i).join(', ')],
                     h.accuracy !== undefined && ['Predicted', `${percent(h.accuracy)} of ${plural(h.predicted ?? 0, 'flow')} rightly`],
+                    h.effective_links !== undefined && h.effective_by_chance !== undefined && ['Even, given the port of entry',
+                        `${h.effective_links.toFixed(1)} of ${plural((h.members ?? []).length, 'link')}; by chance ${h.effective_by_chance.toFixed(1)}`],
                     (h.never_chosen ?? []).length > 0 && ['Never chosen', h.never_chosen?.map((p, i) => <>{i ? ', ' : ''}<PortLink sw={h.switch ?? ''} port={p} /></>)],
                     h.observations !== undefined && ['Learnt from', plural(h.observations, 'flow')],
                 ]} />

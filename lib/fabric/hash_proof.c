@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/fabric/hash_impl.h"
+
+#define SRC   (1u << FT_HASH_SRC | 1u << FT_HASH_ENTRY) /* where a flow comes from */
+#define DST   (1u << FT_HASH_DST)
+#define SPORT (1u << FT_HASH_SPORT)
+#define ALL   (SRC | DST | SPORT)
+
+/* A part that may choose alone does not, but for one chance in two to the power of this. Addresses
+ * without ports are what Linux hashes by default, and there are many switches; a hash of one field
+ * alone is rare. */
+#define ONE_PROOF_BITS 12
+#define TWO_PROOF_BITS 20
+#define ONES           3 /* parts that are one by themselves come first */
+
+static const uint32_t parts[FT_HASH_PARTS] = {SRC, DST, SPORT, SRC | DST, SRC | SPORT, DST | SPORT};
+
+uint32_t ft_hash_part_fields(uint32_t part)
+{
+    return parts[part];
+}
+
+/* The same on any machine: it goes from the daemon to the tool. */
+uint32_t ft_hash_part_digest(const struct ft_hash_input *in, uint32_t part)
+{
+    struct ft_hash_input of = ft_hash_inside(in, parts[part]);
+    uint64_t x = 0;
+
+    for (unsigned i = 0; i < FT_HASH_WORDS; i++) {
+        /* The finish of splitmix64 (Steele, Lea, Flood 2014). */
+        x += of.word[i] + UINT64_C(0x9e3779b97f4a7c15);
+        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+        x ^= x >> 31;
+    }
+    return (uint32_t)x;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The digests of a part that flows have, in order, each once. */
+static size_t values_of(uint32_t part, const struct ft_hash_flow *const *flows, size_t count,
+                        uint32_t *values)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++)
+        values[i] = ft_hash_part_digest(&flows[i]->in, part);
+    qsort(values, count, sizeof(*values), by_value);
+    for (size_t i = 0; i < count; i++)
+        if (n == 0 || values[i] != values[n - 1])
+            values[n++] = values[i];
+    return n;
+}
+
+static uint32_t directions(uint32_t part, const struct ft_hash_flow *const *flows, size_t count,
+                           struct ft_hash_row *rows)
+{
+    struct ft_hash_basis b;
+
+    ft_hash_basis_begin(&b, rows);
+    for (size_t i = 1; i < count; i++) {
+        struct ft_hash_input d = ft_hash_difference(&flows[i]->in, &flows[0]->in);
+
+        d = ft_hash_inside(&d, parts[part]);
+        ft_hash_extend(&b, &d);
+    }
+    return b.count;
+}
+
+/* The rows are eliminated anew by the bits outside of the fields: what is left of them there when
+ * nothing is left outside spans the differences in those fields alone. */
+int ft_hash_depends(const struct ft_hash_model *m, uint32_t set, bool *depends)
+{
+    struct ft_hash_row *rows = calloc(FT_HASH_BITS, sizeof(*rows));
+    struct ft_hash_basis b;
+
+    if (!rows)
+        return -ENOMEM;
+    ft_hash_basis_begin(&b, rows);
+    *depends = false;
+    for (uint32_t i = 0; i < m->row_count; i++) {
+        struct ft_hash_row row = m->rows[i];
+        struct ft_hash_input rest = ft_hash_inside(&row.in, ALL & ~set);
+        uint32_t bit = ft_hash_first_bit(&rest);
+
+        while (bit < FT_HASH_BITS && b.at[bit] >= 0) {
+            ft_hash_add(&row.in, &rows[b.at[bit]].in);
+            row.code ^= rows[b.at[bit]].code;
+            rest = ft_hash_inside(&row.in, ALL & ~set);
+            bit = ft_hash_first_bit(&rest);
+        }
+        if (bit < FT_HASH_BITS)
+            ft_hash_insert(&b, &row.in, bit, row.code);
+        else
+            *depends |= row.code != 0;
+    }
+    free(rows);
+    return 0;
+}
+
+/* Whether values of a part rule out that it chooses alone, by a hash that is not linear: each that
+ * is a sum of others would be on the link that follows from them by chance only. Where all flows
+ * take one link, each value but the first would. */
+static bool is_ruled_out(const struct ft_hash_model *m, uint32_t part, size_t values, uint32_t rank,
+                         uint32_t members)
+{
+    double needed = part < ONES ? ONE_PROOF_BITS : TWO_PROOF_BITS;
+    double bits = m->index_bits ? m->index_bits : log2(members);
+    uint32_t fitted = m->index_bits ? rank : 0;
+
+    return values > fitted && (double)(values - 1 - fitted) * bits >= needed;
+}
+
+int ft_hash_prove(struct ft_hash_model *m, const struct ft_hash_flow *const *flows, size_t count,
+                  uint32_t members, bool *linear)
+{
+    uint32_t *seen = calloc(count * FT_HASH_PARTS + 1, sizeof(*seen)), *fewer;
+    struct ft_hash_row *rows = calloc(FT_HASH_BITS, sizeof(*rows));
+    uint32_t used = 0;
+    int rc = seen && rows ? 0 : -ENOMEM;
+
+    *linear = true;
+    m->unproven = 0;
+    for (uint32_t part = 0; !rc && part < FT_HASH_PARTS; part++) {
+        size_t n = values_of(part, flows, count, seen + used);
+        uint32_t rank = directions(part, flows, count, rows);
+        bool proven = is_ruled_out(m, part, n, rank, members), depends;
+
+        rc = ft_hash_depends(m, ALL & ~parts[part], &depends);
+        m->seen_at[part] = used;
+        *linear &= depends || proven;
+        if (!proven) {
+            m->unproven |= 1u << part;
+            used += (uint32_t)n;
+        }
+    }
+    m->seen_at[FT_HASH_PARTS] = used;
+    fewer = rc ? NULL : realloc(seen, (used + 1) * sizeof(*seen));
+    free(rows);
+    free(m->seen);
+    m->seen = fewer ? fewer : rc ? NULL : seen;
+    if (rc)
+        free(seen);
+    return rc;
+}
+
+bool ft_hash_is_seen(const struct ft_hash_model *m, const struct ft_hash_input *in)
+{
+    for (uint32_t part = 0; part < FT_HASH_PARTS; part++) {
+        uint32_t from = m->seen_at[part], digest;
+
+        if (!(m->unproven >> part & 1))
+            continue;
+        digest = ft_hash_part_digest(in, part);
+        if (!bsearch(&digest, m->seen + from, m->seen_at[part + 1] - from, sizeof(digest),
+                     by_value))
+            return false;
+    }
+    return true;
+}
