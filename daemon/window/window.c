@@ -308,11 +308,10 @@ static void fill_counted(Fabrictrace__Link *out, double bytes, const struct ft_l
     double rest = bytes - load->bytes;
 
     /* Within the noise of the samples nothing is unexplained. */
-    if (fabs(rest) <= 1.96 * sqrt(load->variance))
-        rest = 0;
     out->has_counter_bytes = out->has_unexplained_bytes = true;
     out->counter_bytes = (uint64_t)(bytes + 0.5);
-    out->unexplained_bytes = (int64_t)rest;
+    if (fabs(rest) > 1.96 * sqrt(load->variance))
+        out->unexplained_bytes = (int64_t)out->counter_bytes - (int64_t)load->bytes;
 }
 
 /* What the port counted on its way out, or the other end on its way in. */
