@@ -318,7 +318,7 @@ static void fill_counted(Fabrictrace__Link *out, double bytes, const struct ft_l
 static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
 {
     const struct ft_load *load = &w->loads.link[id];
-    uint32_t peer = ft_topology_port(ft_join_topology(w->join), id)->peer;
+    uint32_t peer = ft_join_other_end(w->join, id);
     struct ft_counted here = {.snmp = false}, there = {.snmp = false};
 
     if (!ft_counters_window(w->counters, id, w->number, &here) ||
@@ -352,7 +352,7 @@ static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uin
 /* Both ends report that a link went down: it did so once. */
 static void fill_flaps(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
 {
-    uint32_t peer = ft_topology_port(ft_join_topology(w->join), id)->peer, here, there = 0;
+    uint32_t peer = ft_join_other_end(w->join, id), here, there = 0;
     int64_t to_ms = (int64_t)out->window_end_ms, from_ms = to_ms - FLAPS_FOR_MS;
 
     out->has_flaps = ft_counters_downs(w->counters, id, from_ms, to_ms, &here);
