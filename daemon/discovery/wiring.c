@@ -360,6 +360,11 @@ bool ft_wiring_confirms(const struct ft_wiring *w, uint32_t port)
     return w->links[port].verdict == FT_CROSSING_AGREES;
 }
 
+bool ft_wiring_contradicts(const struct ft_wiring *w, uint32_t port)
+{
+    return w->links[port].verdict == FT_CROSSING_DIFFERS;
+}
+
 struct ft_crossing_proof ft_wiring_proof(const struct ft_wiring *w, uint32_t port)
 {
     return w->links[port].proof;

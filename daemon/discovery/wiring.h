@@ -54,6 +54,7 @@ bool ft_wiring_missing(const struct ft_wiring *w, uint32_t port);
 
 /* Of the link that leaves a port. */
 bool ft_wiring_confirms(const struct ft_wiring *w, uint32_t port);
+bool ft_wiring_contradicts(const struct ft_wiring *w, uint32_t port);
 struct ft_crossing_proof ft_wiring_proof(const struct ft_wiring *w, uint32_t port);
 
 struct ft_crossings *ft_wiring_crossings(const struct ft_wiring *w);

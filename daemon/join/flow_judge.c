@@ -163,7 +163,7 @@ void ft_join_judge_now(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
 
     ft_evidence_judge(&flow->evidence, &by, verdict);
     j->judged = flow;
-    if (verdict->state == FT_PATH_MULTIPATH && now_ms > j->trust.sprayed_ms)
+    if (verdict->sprayed && now_ms > j->trust.sprayed_ms)
         j->trust.sprayed_ms = now_ms;
     if (verdict->contradicted)
         mark_others_uncertain(j, flow, &by, verdict->left_ms);

@@ -311,6 +311,19 @@ void ft_join_confirm_link(struct ft_join *j, uint32_t port, bool confirmed)
     j->trust.links[port].confirmed = confirmed;
 }
 
+void ft_join_contradict_link(struct ft_join *j, uint32_t port, bool contradicted)
+{
+    j->trust.links[port].contradicted = contradicted;
+}
+
+uint32_t ft_join_other_end(const struct ft_join *j, uint32_t port)
+{
+    uint32_t peer = ft_topology_port(j->t, port)->peer;
+    const struct ft_link_trust *links = j->trust.links;
+
+    return peer == FT_NONE || links[port].contradicted || links[peer].contradicted ? FT_NONE : peer;
+}
+
 /* Until it is judged a flow has no path of which a port is gone. */
 static void follow_flows(struct ft_join *j, const struct ft_follow *follow)
 {

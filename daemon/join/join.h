@@ -238,6 +238,13 @@ const struct ft_topology *ft_join_topology(const struct ft_join *join);
  * ft_join_set_topology(). */
 void ft_join_confirm_link(struct ft_join *join, uint32_t port, bool confirmed);
 
+/* Whether samples say that it leads elsewhere. */
+void ft_join_contradict_link(struct ft_join *join, uint32_t port, bool contradicted);
+
+/* The port at the other end of a link; FT_NONE at a host, and where samples contradict the link in
+ * either direction: what is counted there is of another cable. */
+uint32_t ft_join_other_end(const struct ft_join *join, uint32_t port);
+
 /* Who the ranks behind the flows are, borrowed; NULL: nobody says. */
 void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
 const struct ft_ranks *ft_join_ranks(const struct ft_join *join);

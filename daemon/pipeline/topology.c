@@ -55,6 +55,8 @@ static void confirm_in_join(void *arg, uint32_t port)
 
     /* A path rests on all links that the switch may send by, not on one of them alone. */
     ft_join_confirm_link(p->stages.join, port, all && ft_pipeline_confirms(p, port));
+    ft_join_contradict_link(p->stages.join, port,
+                            p->stages.wiring && ft_wiring_contradicts(p->stages.wiring, port));
 }
 
 static void confirm_links(struct ft_pipeline *p)

@@ -254,14 +254,19 @@ static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
                         const struct ft_judgement *judged, int64_t from_ms, bool *certain)
 {
     const struct ft_topology *t = ft_join_topology(join);
+    uint32_t all = (UINT32_C(1) << flow->path.hop_count) - 1;
     int64_t first_ms, last_ms;
+    bool attested;
 
     if (flow->reason != FT_REASON_CHANGING || flow->path.hop_count == 0 ||
         !ft_evidence_agrees(&flow->evidence, t, &flow->path, flow->bytes_window & 1))
         return false;
     ft_evidence_attested(&flow->evidence, t, &flow->path, &first_ms, &last_ms);
-    *certain = first_ms >= from_ms;
-    return judged->contradicted ? judged->left_ms >= from_ms : *certain;
+    attested = first_ms >= from_ms;
+    /* A link of which no sample is left may be where it left. */
+    *certain = attested &&
+               ft_join_links(join, flow, &flow->path, FT_PRESENT, flow->bytes_window & 1) == all;
+    return judged->contradicted ? judged->left_ms >= from_ms : attested;
 }
 
 /* The path that a flow had in the window, which began at from_ms; NULL: none is known. certain: it

@@ -308,18 +308,17 @@ static void fill_counted(Fabrictrace__Link *out, double bytes, const struct ft_l
     double rest = bytes - load->bytes;
 
     /* Within the noise of the samples nothing is unexplained. */
-    if (fabs(rest) <= 1.96 * sqrt(load->variance))
-        rest = 0;
     out->has_counter_bytes = out->has_unexplained_bytes = true;
     out->counter_bytes = (uint64_t)(bytes + 0.5);
-    out->unexplained_bytes = (int64_t)rest;
+    if (fabs(rest) > 1.96 * sqrt(load->variance))
+        out->unexplained_bytes = (int64_t)out->counter_bytes - (int64_t)load->bytes;
 }
 
 /* What the port counted on its way out, or the other end on its way in. */
 static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
 {
     const struct ft_load *load = &w->loads.link[id];
-    uint32_t peer = ft_topology_port(ft_join_topology(w->join), id)->peer;
+    uint32_t peer = ft_join_other_end(w->join, id);
     struct ft_counted here = {.snmp = false}, there = {.snmp = false};
 
     if (!ft_counters_window(w->counters, id, w->number, &here) ||
@@ -353,7 +352,7 @@ static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uin
 /* Both ends report that a link went down: it did so once. */
 static void fill_flaps(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
 {
-    uint32_t peer = ft_topology_port(ft_join_topology(w->join), id)->peer, here, there = 0;
+    uint32_t peer = ft_join_other_end(w->join, id), here, there = 0;
     int64_t to_ms = (int64_t)out->window_end_ms, from_ms = to_ms - FLAPS_FOR_MS;
 
     out->has_flaps = ft_counters_downs(w->counters, id, from_ms, to_ms, &here);

@@ -78,6 +78,32 @@ bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use, const s
     return true;
 }
 
+/* Whether a link may lead elsewhere than the topology says: samples at its ends would confirm it,
+ * and do not. */
+static bool may_lie(const struct ft_trial *trial, uint32_t link)
+{
+    const struct ft_port *port = ft_topology_port(trial->t, link);
+
+    return !trial->by->trust->links[link].confirmed && shows_egress(trial, port->switch_id) &&
+           shows_ingress(trial, ft_topology_port(trial->t, port->peer)->switch_id);
+}
+
+bool ft_trial_links_are_confirmed(const struct ft_trial *trial)
+{
+    for (uint16_t i = 0; trial->by->verify && i < trial->count; i++) {
+        uint32_t in = trial->list[i].in, out = trial->list[i].out;
+
+        if (!trial->usable[i])
+            continue;
+        if (ft_is_port(in) && ft_topology_is_fabric_end(trial->t, in) &&
+            may_lie(trial, ft_topology_port(trial->t, in)->peer))
+            return false;
+        if (ft_is_port(out) && ft_topology_is_fabric_end(trial->t, out) && may_lie(trial, out))
+            return false;
+    }
+    return true;
+}
+
 /* Whether a sample of a sighting at a stage, of since_ms or later, names the hop's port in, or out.
  */
 static bool is_named(const struct ft_trial *trial, const bool *use, uint32_t stage,

@@ -158,6 +158,7 @@ struct ft_judgement {
     enum ft_reason reason;
     uint64_t candidates;
     bool contradicted;            /* samples are of several paths */
+    bool sprayed;                 /* of these at once; partial where links are not confirmed */
     bool moved;                   /* resolved: from another path, one after the other */
     bool among_sprayed;           /* other flows here are sprayed */
     bool past[FT_SIGHTINGS_MAX];  /* evidence of an earlier path, by index */

@@ -507,7 +507,8 @@ static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
             return;
         }
     }
-    if (ft_spraying_shows(trial, ev)) {
+    out->sprayed = ft_spraying_shows(trial, ev);
+    if (out->sprayed && ft_trial_links_are_confirmed(trial)) {
         conclude(out, FT_PATH_MULTIPATH, FT_REASON_NONE);
         return;
     }
@@ -518,7 +519,7 @@ static void judge_changed(struct ft_trial *trial, const struct ft_evidence *ev,
         before[trial->left] = true;
     }
     gather(trial, trial->recent, before, out);
-    conclude_partial(trial, out, FT_REASON_CHANGING);
+    conclude_partial(trial, out, out->sprayed ? FT_REASON_UNCONFIRMED : FT_REASON_CHANGING);
 }
 
 void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by,

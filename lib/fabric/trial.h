@@ -88,6 +88,10 @@ int64_t ft_trial_certain_ms(struct ft_trial *trial, const bool *use);
 bool ft_trial_is_attested(const struct ft_trial *trial, const bool *use,
                           const struct ft_path *path);
 
+/* Whether each link that a sample names is where the topology has it, as far as samples can show
+ * that. Where cables lie, those of one flow look like several paths that are not there. */
+bool ft_trial_links_are_confirmed(const struct ft_trial *trial);
+
 /* Of what the candidates agree on, leaves what recent sightings say, and what follows from it over
  * links that are confirmed. */
 void ft_trial_leave_sampled(const struct ft_trial *trial, const bool *use,

@@ -22,6 +22,7 @@
 struct ft_link_trust {
     int64_t uncertain_ms;
     bool confirmed;
+    bool contradicted; /* samples say that it leads elsewhere */
 };
 
 struct ft_switch_trust {

@@ -527,11 +527,31 @@ START_TEST(what_hangs_on_flows_has_a_bound)
 }
 END_TEST
 
-FT_UNIT_MAIN("join", what_hangs_on_flows_has_a_bound, notifications_alone_are_a_role,
-             both_sides_meet_on_the_tuple, a_new_owner_is_news, windows_take_what_is_theirs,
-             a_report_over_the_edge_is_divided, a_report_of_many_windows_is_no_burst,
-             a_quiet_report_does_not_change_whose_rate_it_is, a_move_is_reported_once,
-             what_is_read_back_is_evidence_alone, full_tables_refuse_and_count,
-             an_idle_queue_pair_stays_while_it_is_listed, strangers_are_kept_and_counted,
-             another_topology_takes_over, no_flow_keeps_a_path_that_is_gone,
-             names_of_jobs_that_are_over_make_room)
+/* Where samples say that a cable is another one, what its stated other end counts is not of it. */
+START_TEST(a_contradicted_link_has_no_other_end)
+{
+    struct join_rig rig;
+    uint32_t up, down;
+
+    join_rig_open(&rig);
+    up = join_rig_port(&rig, "leaf0", "up0");
+    down = join_rig_port(&rig, "spine0", "down0");
+    ck_assert_uint_eq(ft_join_other_end(rig.join, up), down);
+    ck_assert_uint_eq(ft_join_other_end(rig.join, join_rig_port(&rig, "leaf0", "host0")), FT_NONE);
+    ft_join_contradict_link(rig.join, up, true);
+    ck_assert_uint_eq(ft_join_other_end(rig.join, up), FT_NONE);
+    ck_assert_uint_eq(ft_join_other_end(rig.join, down), FT_NONE);
+    ft_join_contradict_link(rig.join, up, false);
+    ck_assert_uint_eq(ft_join_other_end(rig.join, down), up);
+    join_rig_close(&rig);
+}
+END_TEST
+
+FT_UNIT_MAIN("join", a_contradicted_link_has_no_other_end, what_hangs_on_flows_has_a_bound,
+             notifications_alone_are_a_role, both_sides_meet_on_the_tuple, a_new_owner_is_news,
+             windows_take_what_is_theirs, a_report_over_the_edge_is_divided,
+             a_report_of_many_windows_is_no_burst, a_quiet_report_does_not_change_whose_rate_it_is,
+             a_move_is_reported_once, what_is_read_back_is_evidence_alone,
+             full_tables_refuse_and_count, an_idle_queue_pair_stays_while_it_is_listed,
+             strangers_are_kept_and_counted, another_topology_takes_over,
+             no_flow_keeps_a_path_that_is_gone, names_of_jobs_that_are_over_make_room)

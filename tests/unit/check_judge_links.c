@@ -233,6 +233,33 @@ START_TEST(a_blind_switch_does_not_blind_the_rest)
 }
 END_TEST
 
+/* A flow comes and goes between two spines. Where their cables are swapped this is how one path
+ * looks: sampled at a leaf by one, and at the spine by the other. */
+START_TEST(several_paths_at_once_cross_links_that_are_confirmed)
+{
+    for (int confirmed = 0; confirmed < 2; confirmed++) {
+        struct ft_judgement j;
+        int64_t ms;
+
+        setup();
+        all_sample(1000);
+        if (confirmed)
+            confirm_all();
+        for (ms = 1000; ms < 20000; ms += 500) {
+            sample("leaf0", "h0", ms / 500 & 1 ? "a0" : "a1", ms);
+            j = judge_by(ms, true);
+        }
+        ck_assert(j.sprayed);
+        ck_assert_int_eq(j.state, confirmed ? FT_PATH_MULTIPATH : FT_PATH_PARTIAL);
+        ck_assert_int_eq(j.reason, confirmed ? FT_REASON_NONE : FT_REASON_UNCONFIRMED);
+        /* Nobody samples what comes into the spines: then nothing could confirm it. */
+        trust.switches[2].names_in_ms = trust.switches[3].names_in_ms = INT64_MIN;
+        ck_assert_int_eq(judge_by(ms, true).state, FT_PATH_MULTIPATH);
+        teardown();
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("judge, links", a_link_that_nobody_confirmed_needs_samples_of_both_ends,
              a_confirmed_link_needs_one_end, in_unquiet_times_links_are_sampled_of_late,
              in_unquiet_times_a_path_is_of_when_all_its_links_were_sampled,
@@ -240,4 +267,5 @@ FT_UNIT_MAIN("judge, links", a_link_that_nobody_confirmed_needs_samples_of_both_
              where_links_may_be_lacking_samples_are_of_one_stretch,
              a_pause_is_covered_by_many_samples,
              samples_that_do_not_overlap_are_not_certain_together,
-             a_blind_switch_does_not_blind_the_rest)
+             a_blind_switch_does_not_blind_the_rest,
+             several_paths_at_once_cross_links_that_are_confirmed)

@@ -10,7 +10,7 @@ from .samples import BASE_MS, Hops, Writer
 from .truth import Flow, Truth
 
 DELAY_S = 0.5  # most that an exporter's buffer holds a sample back; below 1
-DENSE, USUAL, SPARSE = (20, 300), (0.2, 5), (0.2, 1)
+DENSE, USUAL, SPARSE, RARE = (20, 300), (0.2, 5), (0.2, 1), (0.02, 0.3)
 FRAMES = 1104, 2126, 4174
 
 
@@ -101,7 +101,9 @@ CASES = {
     "parallel": Case(tiers=2, plan=moves, parallel=2),
     "blind": Case(plan=few_moves, bend=blind_one),
     "swapped": Case(bend=swap_cables),
+    "swapped-moves": Case(plan=few_moves, bend=swap_cables),
     "detour": Case(bend=send_round),
+    "detour-later": Case(tiers=2, plan=Planner.detour, bend=send_round, rates=RARE),
     "dual": Case(plan=few_moves, bend=attach_twice),
     "linkdown": Case(plan=moves, brief=0.5, ports=("snmp", "sflow")),
     "nofile2": Case(tiers=2, named=False),

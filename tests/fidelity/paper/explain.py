@@ -132,7 +132,7 @@ class Explainer:
         out = [f"  faults within {AROUND_S:.0f} s:"]
         for when, what, which in self.run.truth.faults:
             if abs(when - moment) <= AROUND_S:
-                link = self.run.fabric.links[which] if what != "rehash" else None
+                link = self.run.fabric.links[which] if what in ("down", "up") else None
                 name = f"{link.a} {link.a_port} - {link.b} {link.b_port}" if link else which
                 out.append(f"    {when:8.3f} {what} {name}")
         if self.run.fabric.told:

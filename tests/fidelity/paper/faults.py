@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What befalls a fabric: a list of (second, what, which), in order of time. what is "down" or "up"
-of a link's number, or "rehash" of a switch: its hash gets another seed.
+of a link's number, or "rehash" of a switch: its hash gets another seed; or the fabric's detour is
+taken, "round", and no more, "straight".
 
 No fault takes the last shortest way between two leaves: paths move, and never grow."""
 
@@ -77,6 +78,14 @@ class Planner:
         while start < self.seconds - LAST_S:
             self.rehash(start)
             start += self.rng.uniform(0.8, 1.2) * every
+
+    def detour(self):
+        """The fabric's detour begins in the middle of the run, and lasts for some windows."""
+        self.routing.round = False
+        self.routing.refresh()
+        start = self.rng.uniform(0.25, 0.4) * self.seconds
+        self.faults += [(start, "round", ""), (start + self.rng.uniform(0.25, 0.4) * self.seconds,
+                                               "straight", "")]
 
     def rehash(self, moment):
         busy = [name for name in self.routing.fabric.switches if any(

@@ -27,6 +27,7 @@ class Routing:
         self.seeds = {name: rng.getrandbits(64) for name in fabric.switches}
         self.attached = {host.address: host for host in fabric.hosts}
         self.down = set()  # numbers of links
+        self.round = True  # whether the fabric's detour, if it has one, is taken
         self.refresh()
         self.lengths = self.spans()
 
@@ -43,7 +44,7 @@ class Routing:
             self.next_hops[leaves] = {
                 name: [hop for hop in hops if distance.get(hop[1], MASK) == distance[name] - 1]
                 for name, hops in around.items() if name in distance}
-        if self.fabric.detour:
+        if self.fabric.detour and self.round:
             self.go_round(around, *self.fabric.detour)
 
     def go_round(self, around, spine, leaf, through):

@@ -44,8 +44,10 @@ class Truth:
                 routing.seeds[which] = rng.getrandbits(64)
             elif what == "down":
                 routing.down.add(which)
-            else:
+            elif what == "up":
                 routing.down.discard(which)
+            else:
+                routing.round = what == "round"
             routing.refresh()
             self.note(routing, moment)
         for flow in self.flows:
