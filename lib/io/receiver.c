@@ -3,7 +3,6 @@
 
 #include "lib/io/transport.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -567,23 +566,6 @@ void ft_receiver_finish(struct ft_receiver *receiver)
 void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_stats *stats)
 {
     *stats = receiver->stats;
-}
-
-int ft_receiver_notify(struct ft_receiver *receiver, const char *program, const char *source_id,
-                       const void *payload, size_t len)
-{
-    const struct ft_receiver_source *source = ft_receiver_source(receiver, program, source_id);
-    const struct ft_connection *c = source ? source->connection : NULL;
-    const struct ft_frame notice = {
-        .type = FT_FRAME_NOTICE, .payload = payload, .payload_len = len};
-
-    assert(len <= FT_TRANSPORT_NOTICE_MAX);
-    if (!c || c->closing || c->gone)
-        return -ENOTCONN;
-    if (evbuffer_get_length(bufferevent_get_output(c->bev)))
-        return -EAGAIN;
-    ft_stream_write(c->bev, &notice);
-    return 0;
 }
 
 int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,

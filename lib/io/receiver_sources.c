@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is known of each sender beyond its connections: how far its payloads and records got. */
+/* What is known of each sender beyond its connections: how far its payloads and records got, and
+ * which connection it has now. */
 #include "config.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <string.h>
 
 #include "lib/base/table.h"
 #include "lib/io/receiver_impl.h"
+#include "lib/io/stream.h"
 
 /* What the sender has by now. */
 void ft_receiver_note_numbers(struct ft_receiver *receiver, struct ft_receiver_source *source,
@@ -142,4 +146,21 @@ struct ft_receiver_source *ft_receiver_find_source(struct ft_receiver *receiver,
         source->applied = 0;
     }
     return source;
+}
+
+int ft_receiver_notify(struct ft_receiver *receiver, const char *program, const char *source_id,
+                       const void *payload, size_t len)
+{
+    const struct ft_receiver_source *source = ft_receiver_source(receiver, program, source_id);
+    const struct ft_connection *c = source ? source->connection : NULL;
+    const struct ft_frame notice = {
+        .type = FT_FRAME_NOTICE, .payload = payload, .payload_len = len};
+
+    assert(len <= FT_TRANSPORT_NOTICE_MAX);
+    if (!c || c->closing || c->gone)
+        return -ENOTCONN;
+    if (evbuffer_get_length(bufferevent_get_output(c->bev)))
+        return -EAGAIN;
+    ft_stream_write(c->bev, &notice);
+    return 0;
 }
