@@ -150,8 +150,8 @@ static void add_spines(const struct change *c, uint32_t count)
         ft_diag_add(c->diag, NULL, 0, "--add-spines: the fabric has none yet");
 }
 
-struct ft_topology *ft_change_fabric(const struct ft_topology *t, const struct ft_change *change,
-                                     FILE *err)
+struct ft_topology *ft_change_fabric(const struct ft_topology *t,
+                                     const struct ft_fabric_change *change, FILE *err)
 {
     struct change c = {.t = t, .fabric_bps = change->fabric_bps};
     struct ft_topology *changed = NULL;

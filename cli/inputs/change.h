@@ -10,14 +10,14 @@
 
 #include "lib/fabric/topology.h"
 
-struct ft_change {
+struct ft_fabric_change {
     uint32_t add_spines;
     uint64_t fabric_bps;     /* of links between switches; 0: speeds stay */
     const char *link_speeds; /* LINK=BPS,...: of these alone, whatever fabric_bps is; NULL: none */
 };
 
 /* NULL after a complaint to err. */
-struct ft_topology *ft_change_fabric(const struct ft_topology *t, const struct ft_change *change,
-                                     FILE *err);
+struct ft_topology *ft_change_fabric(const struct ft_topology *t,
+                                     const struct ft_fabric_change *change, FILE *err);
 
 #endif

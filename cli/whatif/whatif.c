@@ -307,7 +307,7 @@ static int compare(struct run *r)
 static int change(struct run *r, const struct ft_topology *t, struct ft_policy_input *in)
 {
     const struct ft_args *args = r->args;
-    const struct ft_change fabric = {args->add_spines, args->fabric_bps, args->link_speeds};
+    const struct ft_fabric_change fabric = {args->add_spines, args->fabric_bps, args->link_speeds};
 
     if (args->add_spines || args->fabric_bps || args->link_speeds) {
         r->changed = ft_change_fabric(t, &fabric, stderr);

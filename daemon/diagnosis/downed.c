@@ -17,14 +17,14 @@ struct downed {
     size_t count;
     uint32_t out, in; /* ends of the last */
     bool answer;      /* that is on the path of the answers alone */
-    struct ft_port_state state;
+    struct ft_port_report state;
 };
 
 /* A link from the one port to the other, FT_NONE at a host. */
 static void look_at_link(struct downed *d, uint32_t out, uint32_t in, bool answer)
 {
     const uint32_t ends[2] = {out, in};
-    struct ft_port_state state;
+    struct ft_port_report state;
 
     /* In its other direction it is the same link. */
     if (d->count == 1 && (out == d->out || out == d->in))

@@ -79,7 +79,7 @@ static void note_state(const struct ft_witnesses *w, uint32_t id, uint32_t peer,
                        Fabrictrace__DiagnosisLink *link)
 {
     uint32_t ends[2] = {id, peer};
-    struct ft_port_state state;
+    struct ft_port_report state;
 
     for (int i = 0; i < 2 && w->counters; i++) {
         if (ends[i] == FT_NONE || !ft_counters_state(w->counters, ends[i], now_ms, &state))

@@ -423,7 +423,7 @@ bool ft_counters_downs(const struct ft_counters *c, uint32_t port, int64_t from_
 }
 
 bool ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_ms,
-                       struct ft_port_state *out)
+                       struct ft_port_report *out)
 {
     const struct polled *by[2] = {entry_of(c, c->snmp, port), entry_of(c, c->sflow, port)};
     const struct polled *newest = NULL;
@@ -434,7 +434,7 @@ bool ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_m
             newest = by[k];
     if (!newest)
         return false;
-    *out = (struct ft_port_state){.up = newest->up};
+    *out = (struct ft_port_report){.up = newest->up};
     if (!newest->up && newest->downs > 0) {
         out->went_down = true;
         out->up_ms = (int64_t)newest->up_s * 1000;

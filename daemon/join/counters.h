@@ -74,7 +74,7 @@ bool ft_counters_downs(const struct ft_counters *c, uint32_t port, int64_t from_
                        uint32_t *downs);
 
 /* A port by its newest report. */
-struct ft_port_state {
+struct ft_port_report {
     bool up;
     bool went_down;         /* it is down, and was up before: some switches never report it up */
     int64_t up_ms, down_ms; /* the last report of the one, the first of the other */
@@ -82,7 +82,7 @@ struct ft_port_state {
 
 /* False where nobody reported its state within ten minutes. */
 bool ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_ms,
-                       struct ft_port_state *out);
+                       struct ft_port_report *out);
 
 /* Speed of a port by its counters; 0: not known. */
 uint64_t ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);

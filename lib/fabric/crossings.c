@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "lib/base/grow.h"
 #include "lib/fabric/crossings_impl.h"
 
 #define ROTATE_MS 20000 /* another share of the flows is looked at */
@@ -57,43 +56,6 @@ void ft_crossings_free(struct ft_crossings *x)
     ft_table_free(x->nodes);
     free(x->changes.list);
     free(x);
-}
-
-void ft_crossings_note(struct ft_crossings *x, struct ft_crossing_entry *p)
-{
-    struct ft_crossing_changes *c = &x->changes;
-    uint32_t *list;
-
-    x->news = true;
-    if (p->noted || c->all)
-        return;
-    list =
-        c->count < x->config.ports_max ? ft_grow(c->list, c->count, &c->size, sizeof(*list)) : NULL;
-    if (!list) {
-        c->all = true;
-        return;
-    }
-    c->list = list;
-    c->list[c->count++] = ft_table_index(x->ports, p);
-    p->noted = true;
-}
-
-enum ft_crossings_changed ft_crossings_take_changed(struct ft_crossings *x, uint32_t *index)
-{
-    struct ft_crossing_changes *c = &x->changes;
-    struct ft_crossing_entry *p;
-
-    if (c->count == 0 && c->all) {
-        c->all = false;
-        return FT_CROSSINGS_ALL;
-    }
-    if (c->count == 0)
-        return FT_CROSSINGS_NONE;
-    *index = c->list[--c->count];
-    p = ft_table_at(x->ports, *index);
-    if (p)
-        p->noted = false;
-    return FT_CROSSINGS_ONE;
 }
 
 void ft_crossings_restart(struct ft_crossings *x)

@@ -4,7 +4,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/attested.c \
 	lib/fabric/bound.c lib/fabric/chance.c lib/fabric/chance.h \
 	lib/fabric/crossings.c lib/fabric/crossings.h lib/fabric/crossings_impl.h \
-	lib/fabric/crossings_judge.c \
+	lib/fabric/crossings_changes.c lib/fabric/crossings_judge.c \
 	lib/fabric/departure.c \
 	lib/fabric/detour.c lib/fabric/detour.h \
 	lib/fabric/evenness.c lib/fabric/evenness.h \

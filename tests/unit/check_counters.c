@@ -123,7 +123,7 @@ static void take_state(int64_t ms, bool up, bool snmp)
 START_TEST(the_newest_report_says_whether_a_port_is_up)
 {
     const int64_t now_ms = START_MS + 60000;
-    struct ft_port_state s;
+    struct ft_port_report s;
 
     begin();
     ck_assert(!ft_counters_state(counters, uplink(), now_ms, &s));

@@ -33,7 +33,7 @@ bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *co
 bool __wrap_ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t window,
                                struct ft_counted *out);
 bool __wrap_ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_ms,
-                              struct ft_port_state *out);
+                              struct ft_port_report *out);
 uint64_t __wrap_ft_counters_speed_bps(const struct ft_counters *c, uint32_t port);
 bool __wrap_ft_congestion_of(const struct ft_congestion *congestion, const char *host,
                              int64_t now_ms, struct ft_congestion_felt *out);
@@ -63,7 +63,7 @@ bool __wrap_ft_counters_window(const struct ft_counters *c, uint32_t port, uint3
 }
 
 bool __wrap_ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_ms,
-                              struct ft_port_state *out)
+                              struct ft_port_report *out)
 {
     (void)c;
     (void)port;
