@@ -49,11 +49,13 @@ def fates(programs):
             if line.startswith("fabrictraced_records_total{")}
 
 
-def resolved_since(programs, moment_ms):
-    """Flows that have a path in a window that began after that."""
-    return {(r["flow"]["src"], r["flow"]["dst"], r["flow"]["sport"]) for r in programs.daemon.records()
-            if r["schema"] == "fabrictrace.path.v1" and r["state"] == "resolved"
-            and r["window_start_ms"] > moment_ms}
+def are_resolved_since(programs, work, moment_ms):
+    """Whether each flow in the second half of its life has a path in a window that began after that."""
+    born_s = time.monotonic() - honest.ELEPHANT_S / 2
+    want = {flow.key for flow in list(work.alive.values()) if flow.born_s < born_s}
+    return want and want <= {
+        (r["flow"]["src"], r["flow"]["dst"], r["flow"]["sport"]) for r in programs.daemon.records()
+        if r["schema"] == "fabrictrace.path.v1" and r["state"] == "resolved" and r["window_start_ms"] > moment_ms}
 
 
 def judge(programs, work, calls):
@@ -88,8 +90,7 @@ def run(folder):
             print(f"{clock.program.name} by {seconds:+d} s: {fates(programs)}")
         right_ms = time.time() * 1000
         programs.connected()
-        want = {flow.key for flow in work.alive.values()}
-        until("paths are told again", lambda: want <= resolved_since(programs, right_ms))
+        until("paths are told again", lambda: are_resolved_since(programs, work, right_ms))
         work.stop()
         calls = programs.end_job()
         programs.settle()
