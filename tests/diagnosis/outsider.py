@@ -274,7 +274,9 @@ def draw(seed, kinds, jobs, size=(1.5, 3.0), hosts_apart=False, **habits):
     rng = random.Random(f"{kinds}{seed}{sorted(habits.items())}")
     job = rng.choice(jobs)
     steps = habits.pop("steps", SPAN[job])
-    table = job(rng, rng.choice(SIZES[job]), steps, **habits)
+    # Two faults on hosts of their own, each with a peer, need four hosts.
+    ranks = [size for size in SIZES[job] if not hosts_apart or size >= 32]
+    table = job(rng, rng.choice(ranks), steps, **habits)
     for kind in kinds:
         taken = {t.rank for t in table.troubles} | {t.peer for t in table.troubles}
         while True:
