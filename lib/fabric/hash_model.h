@@ -99,9 +99,8 @@ uint32_t ft_hash_predict(const struct ft_hash_model *model, const struct ft_hash
 /* Whether each unproven part of a flow has a value that a flow had that was learnt from. */
 bool ft_hash_is_seen(const struct ft_hash_model *model, const struct ft_hash_input *in);
 
-/* The fields of a part, a bit each; a digest of their values in a flow, on any machine the same. */
+/* The fields of a part, a bit each. */
 uint32_t ft_hash_part_fields(uint32_t part);
-uint32_t ft_hash_part_digest(const struct ft_hash_input *in, uint32_t part);
 
 /* Whether flows that differ in that field alone certainly take different links. */
 int ft_hash_uses(const struct ft_hash_model *model, enum ft_hash_field field, bool *uses);

@@ -28,7 +28,7 @@ uint32_t ft_hash_part_fields(uint32_t part)
 }
 
 /* The same on any machine: it goes from the daemon to the tool. */
-uint32_t ft_hash_part_digest(const struct ft_hash_input *in, uint32_t part)
+static uint32_t digest_of(const struct ft_hash_input *in, uint32_t part)
 {
     struct ft_hash_input of = ft_hash_inside(in, parts[part]);
     uint64_t x = 0;
@@ -57,7 +57,7 @@ static size_t values_of(uint32_t part, const struct ft_hash_flow *const *flows, 
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++)
-        values[i] = ft_hash_part_digest(&flows[i]->in, part);
+        values[i] = digest_of(&flows[i]->in, part);
     qsort(values, count, sizeof(*values), by_value);
     for (size_t i = 0; i < count; i++)
         if (n == 0 || values[i] != values[n - 1])
@@ -164,7 +164,7 @@ bool ft_hash_is_seen(const struct ft_hash_model *m, const struct ft_hash_input *
 
         if (!(m->unproven >> part & 1))
             continue;
-        digest = ft_hash_part_digest(in, part);
+        digest = digest_of(in, part);
         if (!bsearch(&digest, m->seen + from, m->seen_at[part + 1] - from, sizeof(digest),
                      by_value))
             return false;

@@ -106,9 +106,6 @@ void ft_receiver_close_room(struct ft_receiver *receiver);
  * memory. Another boot id begins its numbers anew. */
 struct ft_receiver_source *ft_receiver_find_source(struct ft_receiver *receiver,
                                                    const struct ft_frame *hello, bool *fresh);
-/* One that is known; NULL. */
-struct ft_receiver_source *ft_receiver_source(const struct ft_receiver *receiver,
-                                              const char *program, const char *source_id);
 /* Its connection ends. */
 void ft_receiver_leave_source(struct ft_connection *c);
 /* The numbers that a frame states, and what became of its records: *outcome counts them. */

@@ -112,8 +112,9 @@ static bool make_key(struct ft_receiver_source_key *key, const char *program, co
     return true;
 }
 
-struct ft_receiver_source *ft_receiver_source(const struct ft_receiver *receiver,
-                                              const char *program, const char *source_id)
+/* One that is known; NULL. */
+static struct ft_receiver_source *find_known(const struct ft_receiver *receiver,
+                                             const char *program, const char *source_id)
 {
     struct ft_receiver_source_key key;
 
@@ -151,7 +152,7 @@ struct ft_receiver_source *ft_receiver_find_source(struct ft_receiver *receiver,
 int ft_receiver_notify(struct ft_receiver *receiver, const char *program, const char *source_id,
                        const void *payload, size_t len)
 {
-    const struct ft_receiver_source *source = ft_receiver_source(receiver, program, source_id);
+    const struct ft_receiver_source *source = find_known(receiver, program, source_id);
     const struct ft_connection *c = source ? source->connection : NULL;
     const struct ft_frame notice = {
         .type = FT_FRAME_NOTICE, .payload = payload, .payload_len = len};
