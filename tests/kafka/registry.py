@@ -78,7 +78,7 @@ class Registry:
 
     def start(self):
         env = dict(os.environ, APICURIO_STORAGE_KIND="sql", APICURIO_STORAGE_SQL_KIND="h2",
-                   APICURIO_DATASOURCE_URL=f"jdbc:h2:file:{self.folder / 'registry'}")
+                   APICURIO_DATASOURCE_URL=f"jdbc:h2:file:{self.folder / 'registry'};WRITE_DELAY=0")
         with open(self.folder / "registry.log", "ab") as log:
             self.child = subprocess.Popen(
                 [need("java", "openjdk-17-jre-headless"), "-Xmx512m", "-XX:+UseSerialGC",
