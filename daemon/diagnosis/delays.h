@@ -86,8 +86,8 @@ struct ft_delays_verdict {
 
 /* What goes with the verdicts of a job. */
 struct ft_delays_noise {
-    double
-        bar; /* logarithm: pairs come and go as far, so that a slow one is none; NAN: not known */
+    /* A logarithm: slow by less is how pairs come and go. NAN: not known yet. */
+    double bar;
     bool pending; /* somebody is slow, and was not for long enough; or it is not known yet */
 };
 

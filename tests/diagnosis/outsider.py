@@ -438,13 +438,13 @@ def run_one(name, seed):
         name.endswith("cut short") and r["confidence"] <= 0.7)]
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", help="the last table, to a file")
     parser.add_argument("cases", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     unknown = [c for c in args.cases if c not in CASES]
     if unknown:
         sys.exit(f"no case {unknown[0]!r}; there are: {', '.join(CASES)}")
