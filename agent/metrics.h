@@ -13,8 +13,8 @@
 #include "agent/rdma/rdma.h"
 #include "agent/settings.h"
 #include "agent/states/states.h"
-#include "lib/io/common_metrics.h"
-#include "lib/io/transport.h"
+#include "lib/io/http/common_metrics.h"
+#include "lib/io/transport/transport.h"
 
 struct ft_agent_metrics {
     struct ft_common_facts common;

@@ -12,7 +12,7 @@
 #include "agent/engine.h"
 #include "agent/report/uplink.h"
 #include "lib/base/log.h"
-#include "lib/io/pcap.h"
+#include "lib/io/capture/pcap.h"
 
 #define NS_PER_MS 1000000
 /* A hundred years: nanoseconds overflow at three hundred. */

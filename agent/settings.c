@@ -11,10 +11,10 @@
 #include "agent/states/states.h"
 #include "lib/base/privilege.h"
 #include "lib/base/tuple.h"
-#include "lib/io/candidates.h"
+#include "lib/io/capture/pcap.h"
 #include "lib/io/endpoint.h"
-#include "lib/io/pcap.h"
-#include "lib/io/tls.h"
+#include "lib/io/transport/candidates.h"
+#include "lib/io/transport/tls.h"
 
 #define AT(member)  offsetof(struct ft_agent_settings, member)
 #define MIB         1048576.0

@@ -14,7 +14,7 @@
 #include "lib/base/diag.h"
 #include "lib/config/options.h"
 #include "lib/config/program.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "lib/topics/settings.h"
 
 struct ft_agent_settings {

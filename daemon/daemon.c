@@ -28,8 +28,8 @@
 #include "lib/base/launcher.h"
 #include "lib/base/log.h"
 #include "lib/base/privilege.h"
-#include "lib/io/http.h"
-#include "lib/io/transport.h"
+#include "lib/io/http/http.h"
+#include "lib/io/transport/transport.h"
 
 #define NS_PER_MS   1000000
 #define NS_PER_S    1000000000

@@ -67,6 +67,9 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/event.c daemon/diagnosis/event.h \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
+	daemon/diagnosis/pair_rates.c daemon/diagnosis/pair_rates.h \
+	daemon/diagnosis/pair_rates_found.c daemon/diagnosis/pair_rates_parts.h \
+	daemon/diagnosis/pair_rates_said.c \
 	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
 	daemon/diagnosis/second.c daemon/diagnosis/second.h \
 	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \

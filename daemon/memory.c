@@ -19,7 +19,7 @@
 #include "daemon/service/check.h"
 #include "daemon/settings.h"
 #include "daemon/spread/spread.h"
-#include "lib/io/kafka_consumer.h"
+#include "lib/io/kafka/consumer.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -47,7 +47,7 @@ enum {
      * its part of a look at its job. */
     RANK = 5632 + 112 + FT_RECENT_RANK_BYTES + FT_DIAGNOSER_RANK_BYTES,
     INGEST_SOURCE = 3 * 512, /* numbers of what it sent into three topics */
-    KAFKA_MESSAGE = 1200,    /* seven headers, and the message as it waits (lib/io/kafka.c) */
+    KAFKA_MESSAGE = 1200, /* seven headers, and the message as it waits (lib/io/kafka/producer.c) */
     PAST_EVENT = 768,
     STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
 };
@@ -57,9 +57,9 @@ enum {
 #define BASE_BYTES   (64 * MIB) /* the program, its libraries, threads */
 #define DECODE_BYTES (64 * MIB) /* the records of the largest frame */
 #define FRAMES_BYTES (64 * MIB) /* that are not complete yet */
-/* Tables whose caps nobody needs to set: names of hosts and jobs, exporters and their processors,
- * operations, when jobs send. */
-#define TABLES_BYTES (136 * MIB)
+/* Tables whose caps nobody needs to set: names of hosts and jobs, exporters, how they hold samples
+ * back, their processors, operations, when jobs send and how fast. */
+#define TABLES_BYTES (153 * MIB)
 #define ORDERS_BYTES (10 * MIB)
 
 static bool uses_kafka(const struct ft_run *run, const struct ft_settings *s)

@@ -99,8 +99,8 @@ enum ft_kafka_format {
     FT_KAFKA_PROTOBUF,
 };
 
-/* What a flow has beside its entry, on average: sightings at many ports, its host, its tunnel.
- */
+/* What a flow has beside its entry, on average: sightings at many ports, its packet numbers, its
+ * host, its tunnel. */
 #define FT_FLOW_BESIDE_BYTES 304
 
 /* The file that is read when no other is named; it need not be there. */

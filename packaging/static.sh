@@ -39,7 +39,7 @@ flags=()
 while read -r word; do
     flags+=("$word")
 done < <(make -s -C "$builddir" -f Makefile -f - print-flags <<<'print-flags:
-	@printf "%s\n" $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(LIBEVENT_CFLAGS) $(PROTOBUFC_CFLAGS)')
+	@printf "%s\n" $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(places) $(LIBEVENT_CFLAGS) $(PROTOBUFC_CFLAGS)')
 flags=(-std=gnu11 "${flags[@]}")
 
 needs()

@@ -62,7 +62,7 @@ function array(name, bytes) {
     return `static const uint8_t ${name}[] = {\n${rows.join('\n')}\n};\n`;
 }
 
-/** The files, packed, as lib/io/http.h serves them. */
+/** The files, packed, as lib/io/http/http.h serves them. */
 function toC(out) {
     const arrays = [];
     const rows = [];

@@ -19,6 +19,7 @@ proto_libftproto_a_SOURCES = \
 	proto/plan_name.c proto/plan_name.h \
 	proto/probe_request.c proto/probe_request.h \
 	proto/ttl_answer.c proto/ttl_answer.h \
+	proto/usid.c proto/usid.h \
 	proto/withdrawal.c proto/withdrawal.h \
 	proto/record.c proto/record.h \
 	proto/schema.c proto/schema.h \

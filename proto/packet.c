@@ -209,6 +209,8 @@ static enum ft_packet_status decode_inner(const struct ft_packet *k, struct ft_r
         return ft_packet_ip(false, r, inner, body);
     case PROTO_IPV6:
         return ft_packet_ip(true, r, inner, body);
+    case PROTO_ETHERNET:
+        return ft_packet_link(FT_LINK_ETHERNET, r, inner, body);
     default:
         return FT_PACKET_UNKNOWN;
     }
@@ -216,10 +218,12 @@ static enum ft_packet_status decode_inner(const struct ft_packet *k, struct ft_r
 
 static bool may_be_tunnel(enum ft_packet_status status, const struct ft_packet *k)
 {
-    return status == FT_PACKET_OK ? k->tuple.proto == FT_PROTO_UDP && is_tunnel_port(k->tuple.dport)
-                                  : status == FT_PACKET_UNKNOWN && (k->tuple.proto == PROTO_GRE ||
-                                                                    k->tuple.proto == PROTO_IPV4 ||
-                                                                    k->tuple.proto == PROTO_IPV6);
+    uint8_t proto = k->tuple.proto;
+
+    if (status == FT_PACKET_OK)
+        return proto == FT_PROTO_UDP && is_tunnel_port(k->tuple.dport);
+    return status == FT_PACKET_UNKNOWN && (proto == PROTO_GRE || proto == PROTO_IPV4 ||
+                                           proto == PROTO_IPV6 || proto == PROTO_ETHERNET);
 }
 
 /* Replaces a tunnel by the flow inside it, and a tunnel in that likewise. A tunnel whose inside

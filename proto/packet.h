@@ -8,9 +8,12 @@
  * IPv4 (RFC 791), IPv6 (RFC 8200, extension headers skipped), UDP, TCP ports, and the InfiniBand
  * base transport header on UDP port 4791 (IBTA volume 1 section 9.2, annex A17). A tunnel, and one
  * more inside it, is opened (VXLAN, RFC 7348; VXLAN-GPE; Geneve, RFC 8926; MPLS in UDP, RFC 7510;
- * GRE, RFC 2784; IP in IP, RFC 2003): the flow is then the inmost one, and the outermost, by which
- * switches hash, is kept beside it. Pure: bytes in, a plain struct out. The
- * head may be cut short (an sFlow header is): what could not be read is marked as not known.
+ * GRE, RFC 2784; IP in IP, RFC 2003; SRv6, where IP or Ethernet follows IPv6, with or without a
+ * segment routing header, RFC 8986): the flow is then the inmost one, and the outermost, by which
+ * switches hash, is kept beside it. A flow outside tunnels that has segments left (RFC 8754) goes
+ * to the last of them: its destination is that, at every hop, and not the segment that comes next.
+ * Pure: bytes in, a plain struct out. The head may be cut short (an sFlow header is): what could
+ * not be read is marked as not known.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -25,6 +25,7 @@
 #define PROTO_GRE         47
 #define PROTO_AH          51
 #define PROTO_DESTINATION 60
+#define PROTO_ETHERNET    143 /* RFC 8986 section 10.1 */
 
 #define IPV4_HEAD_BYTES 20
 #define IPV6_HEAD_BYTES 40

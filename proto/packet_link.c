@@ -5,6 +5,10 @@
 
 #define MPLS_BOTTOM 0x100
 
+#define SRH_TYPE       4
+#define SRH_HEAD_BYTES 8
+#define SEGMENT_BYTES  16
+
 /* What follows the IP header: as much as the IP header states and the head holds. */
 struct payload {
     struct ft_reader r;
@@ -91,16 +95,40 @@ static enum ft_packet_status decode_ipv4(struct ft_reader *r, struct ft_packet *
     return FT_PACKET_OK;
 }
 
-/* RFC 8200 section 4: follows the chain to the upper layer, whose protocol becomes the tuple's. */
+/* RFC 8754: a packet with segments left goes to the last one in the end, which the list has first
+ * (section 2). Leaves *last alone where it has arrived, or the header is of another type.
+ * BAD: what a router would not forward (section 4.3.1.1). */
+static enum ft_packet_status read_routing(struct ft_reader r, struct ft_ip *last)
+{
+    const uint8_t *h = ft_read_bytes(&r, SRH_HEAD_BYTES);
+    unsigned segments;
+
+    if (!h || h[2] != SRH_TYPE || h[3] == 0)
+        return FT_PACKET_OK;
+    segments = h[1] / 2; /* Hdr Ext Len is in words of 8 bytes */
+    if (h[4] + 1u > segments || h[3] > h[4] + 1u)
+        return FT_PACKET_BAD;
+    h = ft_read_bytes(&r, SEGMENT_BYTES);
+    if (h)
+        *last = ft_ip6(h);
+    return FT_PACKET_OK;
+}
+
+/* RFC 8200 section 4: follows the chain to the upper layer, whose protocol becomes the tuple's, as
+ * does the last segment, unless the upper layer is a tunnel's: that goes where its header says. */
 static enum ft_packet_status skip_extensions(uint8_t next, struct ft_packet *k, struct payload *p)
 {
+    struct ft_ip last = k->tuple.dst;
     uint8_t header, length;
     uint16_t fragment;
 
     for (;;) {
         switch (next) {
-        case PROTO_HOP_BY_HOP:
         case PROTO_ROUTING:
+            if (read_routing(p->r, &last) != FT_PACKET_OK)
+                return FT_PACKET_BAD;
+            /* fall through */
+        case PROTO_HOP_BY_HOP:
         case PROTO_DESTINATION:
             header = ft_read_u8(&p->r);
             length = ft_read_u8(&p->r);
@@ -125,6 +153,8 @@ static enum ft_packet_status skip_extensions(uint8_t next, struct ft_packet *k, 
             break;
         default:
             k->tuple.proto = next;
+            if (next == FT_PROTO_UDP || next == PROTO_TCP)
+                k->tuple.dst = last;
             return FT_PACKET_OK;
         }
         if (!ft_reader_ok(&p->r))

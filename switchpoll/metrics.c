@@ -34,6 +34,8 @@ static const struct ft_prom_metric metrics[] = {
         "Notifications of packets that switches discarded."},
     [FT_POLL_IMPLAUSIBLE] = {PREFIX "samples_implausible_total", FT_PROM_COUNTER, "samples", NULL, NULL, 1,
         "Samples whose rate or frame length cannot be, and was cut."},
+    [FT_POLL_MICRO_SIDS] = {PREFIX "micro_sid_samples_total", FT_PROM_COUNTER, "samples", "outcome", NULL, 2,
+        "Samples whose destination is in srv6_blocks: known, named by what stays of it, or unknown."},
     [FT_POLL_OBSERVATIONS] = {PREFIX "observations_total", FT_PROM_COUNTER, "records", NULL, NULL, 1,
         "Observation records made."},
     [FT_POLL_PORT_COUNTERS] = {PREFIX "port_counters_total", FT_PROM_COUNTER, "records", NULL, NULL, 1,

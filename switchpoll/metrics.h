@@ -5,7 +5,7 @@
  * What switchpoll can show on its metrics page: one table, from which the page, the manual page and
  * the number of series come.
  */
-#include "lib/io/common_metrics.h"
+#include "lib/io/http/common_metrics.h"
 #include "switchpoll/settings.h"
 
 /* Exporters that have series of their own: whoever makes up as many as the table takes must not
@@ -24,6 +24,7 @@ enum ft_poll_metric {
     FT_POLL_BROKEN_RECORDS,
     FT_POLL_DISCARD_NOTIFICATIONS,
     FT_POLL_IMPLAUSIBLE,
+    FT_POLL_MICRO_SIDS,
     FT_POLL_OBSERVATIONS,
     FT_POLL_PORT_COUNTERS,
     FT_POLL_PORT_COUNTERS_DROPPED,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/reader.h"
-#include "lib/io/pcap.h"
+#include "lib/io/capture/pcap.h"
 #include "proto/packet.h"
 
 struct replay {

@@ -10,9 +10,10 @@
 
 #include "lib/base/prefix.h"
 #include "lib/base/privilege.h"
-#include "lib/io/candidates.h"
-#include "lib/io/snmp.h"
-#include "lib/io/tls.h"
+#include "lib/io/snmp/snmp.h"
+#include "lib/io/transport/candidates.h"
+#include "lib/io/transport/tls.h"
+#include "proto/usid.h"
 #include "switchpoll/sflow/workers.h"
 #include "switchpoll/snmp/targets.h"
 
@@ -92,6 +93,17 @@ static const struct ft_option options[] = {
      "anything of them. When unset, everybody's are taken. sFlow proves nothing: a firewall has to "
      "keep "
      "strangers from the port, and senders from taking a switch's address."},
+    {"srv6_blocks", FT_OPTION_STRINGS, AT(srv6_blocks), NULL, 0, 0, NULL,
+     "Prefixes (fc00:0::/32) of addresses that are containers of SRv6 micro-SIDs of 16 bits, which "
+     "switches shift on the way (RFC 9800, NEXT-CSID), where senders write them into the "
+     "destination of their flows, without a header around these. Lengths are 16, 32, 48, 64, 80 or "
+     "96, 16 prefixes at most. A flow then has one destination on all links and paths: block and "
+     "last micro-SID, with which its packets arrive; the topology has to have it as an address of "
+     "the NIC. Nothing else may have addresses in these prefixes. Destinations of which that is "
+     "not certain are left as they are, and counted."},
+    {"srv6_local", FT_OPTION_UINT, AT(srv6_local), "57344", 1, FT_USID_LOCAL_NONE, NULL,
+     "First micro-SID that means something at one node alone, by default 0xe000. It stays in a "
+     "destination together with the one before it. 65536: there are none."},
     {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "16384", 1, 1048576, NULL,
      "Most exporters (agent and sub-agent) whose sequences are followed. More are processed all "
      "the same, and counted."},
@@ -209,6 +221,20 @@ static void check_exporters(const struct ft_switchpoll_settings *s, const struct
                             s->exporters.items[i]);
 }
 
+static void check_blocks(const struct ft_switchpoll_settings *s, const struct ft_run *run,
+                         struct ft_diag *diag)
+{
+    struct ft_prefix block;
+
+    if (s->srv6_blocks.count > FT_USID_BLOCKS_MAX)
+        ft_run_complain(run, diag, "srv6_blocks", "more than %d prefixes", FT_USID_BLOCKS_MAX);
+    for (size_t i = 0; i < s->srv6_blocks.count; i++)
+        if (ft_usid_block_parse(s->srv6_blocks.items[i], &block))
+            ft_run_complain(run, diag, "srv6_blocks",
+                            "'%s' is not an IPv6 prefix of 16, 32, 48, 64, 80 or 96 bits",
+                            s->srv6_blocks.items[i]);
+}
+
 static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_run *run,
                       struct ft_diag *diag)
 {
@@ -232,6 +258,7 @@ bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_r
 
     check_tls(s, run, diag);
     check_exporters(s, run, diag);
+    check_blocks(s, run, diag);
     ft_topic_settings_check(&s->topics, run, diag);
     if (s->daemon_retry_max_ns < s->daemon_retry_min_ns)
         ft_run_complain(run, diag, "daemon.retry_max", "shorter than 'daemon.retry_min'");

@@ -10,7 +10,7 @@
 
 #include "lib/config/options.h"
 #include "lib/config/program.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "lib/topics/settings.h"
 
 struct ft_switchpoll_settings {
@@ -32,6 +32,8 @@ struct ft_switchpoll_settings {
     char *tls_ca;
     char *tls_crl;
     struct ft_strings exporters;
+    struct ft_strings srv6_blocks;
+    uint64_t srv6_local;
     int64_t fold_interval_ns;
     int64_t fold_longest_ns;
     uint64_t sums_max;

@@ -12,7 +12,7 @@
 #include "lib/base/log.h"
 #include "lib/config/program.h"
 #include "lib/io/loop.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "switchpoll/live.h"
 #include "switchpoll/metrics.h"
 #include "switchpoll/output/output.h"

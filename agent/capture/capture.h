@@ -17,8 +17,8 @@
 #include "agent/capture/flows.h"
 #include "agent/capture/interfaces.h"
 #include "lib/base/account.h"
+#include "lib/io/capture/pcap.h"
 #include "lib/io/loop.h"
-#include "lib/io/pcap.h"
 
 struct ft_capture;
 

@@ -19,6 +19,6 @@ CLEANFILES += $(nccl_plugin)
 # harness compiles the same sources into itself for that.
 $(nccl_plugin): $(nccl_sources) $(nccl_headers) agent/nccl/exports.map config.h
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && \
-	$(CC) $(AM_CPPFLAGS) $(CPPFLAGS) $(nccl_cflags) $(CFLAGS) $(nccl_ldflags) $(LDFLAGS) \
+	$(CC) $(AM_CPPFLAGS) $(places) $(CPPFLAGS) $(nccl_cflags) $(CFLAGS) $(nccl_ldflags) $(LDFLAGS) \
 		-Wl,--version-script=$(srcdir)/agent/nccl/exports.map -o $@ \
 		$(nccl_sources:%=$(srcdir)/%) -ldl

@@ -15,7 +15,7 @@
 #include "agent/rdma/ports.h"
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "proto/fabrictrace.pb-c.h"
 
 struct ft_uplink;

@@ -17,6 +17,6 @@ endif
 # Sanitizers are the loading program's to bring, as for agent/nccl/.
 $(shim): $(shim_sources) $(shim_headers) agent/shim/exports.map config.h
 	$(AM_V_CCLD)$(MKDIR_P) $(@D) && \
-	$(CC) $(AM_CPPFLAGS) $(CPPFLAGS) $(IBVERBS_CFLAGS) $(shim_cflags) $(CFLAGS) $(shim_ldflags) \
+	$(CC) $(AM_CPPFLAGS) $(places) $(CPPFLAGS) $(IBVERBS_CFLAGS) $(shim_cflags) $(CFLAGS) $(shim_ldflags) \
 		$(LDFLAGS) -Wl,--version-script=$(srcdir)/agent/shim/exports.map -o $@ \
 		$(shim_sources:%=$(srcdir)/%) -Wl,--no-as-needed $(IBVERBS_LIBS) -ldl

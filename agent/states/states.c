@@ -16,7 +16,7 @@
 #include "lib/base/tuple.h"
 #include "lib/diagnosis/flight.h"
 #include "lib/diagnosis/ras.h"
-#include "lib/io/dialog.h"
+#include "lib/io/transport/dialog.h"
 
 #define NS_PER_MS   INT64_C(1000000)
 #define NS_PER_S    INT64_C(1000000000)

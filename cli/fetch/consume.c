@@ -19,7 +19,7 @@
 #include "lib/base/grow.h"
 #include "lib/base/secret.h"
 #include "lib/base/writer.h"
-#include "lib/io/kafka_reader.h"
+#include "lib/io/kafka/reader.h"
 #include "proto/json.h"
 #include "proto/message.h"
 

@@ -10,7 +10,7 @@
 
 #include "cli/output/units.h"
 #include "lib/base/secret.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
 

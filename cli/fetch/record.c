@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cli/fetch/fetch.h"
-#include "lib/io/incident.h"
+#include "lib/io/disk/incident.h"
 
 #define TIMEOUT_NS (INT64_C(3600) * 1000000000)
 

@@ -21,7 +21,7 @@
 #include "cli/live/show_digest.h"
 #include "cli/show/show.h"
 #include "lib/base/writer.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #define VALUE_BYTES    (PATH_MAX + 32)
 #define LINE_BYTES_MAX ((size_t)16 << 20)

@@ -113,4 +113,6 @@ void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
     if (ft_value_real(first, "seen_share", &seen))
         fprintf(screen->out, " (%.1f %% of the observations were taken in: see the doctor)",
                 100 * seen);
+    if (ft_value_get(first, "unaccounted_partitions"))
+        fprintf(screen->out, " (daemons of an earlier version do not say what they took in)");
 }

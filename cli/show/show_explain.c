@@ -230,9 +230,11 @@ static void show_rate(const struct ft_screen *screen, const struct ft_value *pat
         if (source && strcmp(source, "host") == 0)
             fputs(" (counted by the host)", screen->out);
         else if (ft_value_real(path, "rate_lo_bps", &lo) && ft_value_real(path, "rate_hi_bps", &hi))
-            fprintf(screen->out, " (%s to %s, %s)", ft_unit_rate_like(b, lo, bps),
+            fprintf(screen->out, " (95 %%: %s to %s, %s)", ft_unit_rate_like(b, lo, bps),
                     ft_unit_rate_like(c, hi, bps),
-                    source && strcmp(source, "psn") == 0 ? "by packet numbers" : "from sFlow");
+                    source && strcmp(source, "psn") == 0
+                        ? "by packet numbers, with what exporters hold back"
+                        : "from sFlow, with what exporters are known to hold back");
     }
     if (ft_value_uint(path, "path_since_ms", &since) && ft_value_count(ft_value_get(path, "hops")))
         fprintf(screen->out, "; on this path since %s", ft_unit_time(a, since, screen->now));

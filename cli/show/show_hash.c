@@ -78,7 +78,10 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
     ft_text_number_cell(grid, record, "predicted");
     ft_text_number_cell(grid, record, "observations");
     evenness_cells(grid, record);
-    list_cell(grid, record, "inputs", FT_PLAIN);
+    if (ft_value_true(record, "hashes_qp"))
+        ft_grid_cell(grid, FT_YELLOW, "queue pair");
+    else
+        list_cell(grid, record, "inputs", FT_PLAIN);
     list_cell(grid, record, "never_chosen", FT_YELLOW);
 }
 

@@ -17,6 +17,7 @@ static const struct ft_column columns[] = {
     {.title = "GROUP", .give_up = 2},
     {.title = "LINKS", .right = true},
     {.title = "EFFECTIVE", .right = true},
+    {.title = "END TO END", .right = true, .give_up = 3},
     {.title = "FLOWS", .right = true, .give_up = 3},
     {.title = "SPRAYED", .right = true},
     {.title = "SAMPLES", .right = true, .give_up = 4},
@@ -55,6 +56,18 @@ static void least_cell(struct ft_grid *grid, const struct ft_value *record)
                      dead ? " carries nothing" : "", p);
 }
 
+/* Over all tiers, with its interval. */
+static void whole_cell(struct ft_grid *grid, const struct ft_value *record)
+{
+    double paths, lo, hi;
+
+    if (ft_value_real(record, "end_to_end_paths", &paths) &&
+        ft_value_real(record, "end_to_end_lo", &lo) && ft_value_real(record, "end_to_end_hi", &hi))
+        ft_grid_cell(grid, FT_PLAIN, "%.1f (%.1f to %.1f)", paths, lo, hi);
+    else
+        ft_grid_skip(grid);
+}
+
 static void add_row(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *of = ft_value_str(record, "of");
@@ -75,6 +88,7 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_cell(grid, FT_PLAIN, "%.1f", real);
     else
         ft_grid_skip(grid);
+    whole_cell(grid, record);
     ft_text_number_cell(grid, record, "flows");
     if (alternation && strcmp(alternation, "moved") == 0)
         ft_grid_cell(grid, FT_PLAIN, "moved");

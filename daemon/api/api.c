@@ -29,8 +29,8 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/window/window.h"
 #include "lib/base/prometheus.h"
-#include "lib/io/http.h"
-#include "lib/io/incident.h"
+#include "lib/io/disk/incident.h"
+#include "lib/io/http/http.h"
 
 static int get_health(void *view, const struct ft_http_request *request, struct ft_writer *body)
 {

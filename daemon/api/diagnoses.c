@@ -12,7 +12,7 @@
 #include "daemon/join/join.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #define DIAGNOSES_A_STEP 16
 #define STALLS_FROM      (UINT64_C(1) << 32) /* position of the first by flows */

@@ -14,7 +14,7 @@
 #include "daemon/history/history.h"
 #include "daemon/join/join.h"
 #include "daemon/pipeline/stages.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/record.h"
 
 #define PATHS_LIMIT 1000

@@ -9,7 +9,7 @@
 #include "daemon/history/history.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/json.h"
 #include "proto/record.h"
 

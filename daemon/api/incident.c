@@ -16,8 +16,8 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
-#include "lib/io/http.h"
-#include "lib/io/incident.h"
+#include "lib/io/disk/incident.h"
+#include "lib/io/http/http.h"
 
 #define STANDARD_MS INT64_C(1800000)
 /* What flows and hosts repeat comes within it: a replay begins so much earlier. */

@@ -12,7 +12,7 @@
 #include "daemon/join/join.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/window/window.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/json.h"
 #include "proto/record.h"
 

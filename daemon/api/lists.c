@@ -17,7 +17,7 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/findings.h"
 #include "daemon/publish/publish.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #define RECORDS_A_STEP 200
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #define MESSAGE_BYTES_MAX ((size_t)1 << 20)
 

@@ -10,7 +10,7 @@
 #include "daemon/api/sorted.h"
 #include "daemon/jobs/ranks.h"
 #include "daemon/pipeline/stages.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/json.h"
 
 #define ITEMS_A_STEP 1000

@@ -10,7 +10,7 @@
 #include "daemon/oracle/oracle.h"
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/pipeline.h"
-#include "lib/io/kafka_stats.h"
+#include "lib/io/kafka/stats.h"
 
 #define PREFIX     "fabrictraced_"
 #define TIERS      (FT_TIER_SUPERSPINE + 1)
@@ -34,6 +34,10 @@ static const struct ft_prom_metric metrics[] = {
     [FT_METRIC_FIRST_PATH_MAX] = {PREFIX "first_path_max_seconds", FT_PROM_GAUGE, "seconds",
         NULL, NULL, 1,
         "The longest of these since the start."},
+    [FT_METRIC_DEFERRED_PATHS] = {PREFIX "deferred_paths_total", FT_PROM_COUNTER, "paths",
+        NULL, NULL, 1,
+        "Paths that became known or changed when more than 20,000 did in a second, and were published when the "
+        "window closed."},
     [FT_METRIC_FLOWS] = {PREFIX "flows", FT_PROM_GAUGE, "flows",
         NULL, NULL, 1,
         "Flows known."},
@@ -443,7 +447,7 @@ static const struct ft_prom_metric metrics[] = {
         "Records of them that found no room."},
     [FT_METRIC_RHYTHMS_REFUSED] = {PREFIX "rhythms_refused_total", FT_PROM_COUNTER, "observations",
         NULL, NULL, 1,
-        "Observations that were not counted for the period of their job because there were too many jobs."},
+        "Observations that were not counted for the period of their job, or for pairs of its hosts, because there were too many."},
     [FT_METRIC_JOBS_OMITTED] = {PREFIX "jobs_not_shown", FT_PROM_GAUGE, "jobs",
         NULL, NULL, 1,
         "Jobs beyond metrics.jobs_max."},

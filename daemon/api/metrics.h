@@ -7,7 +7,7 @@
  */
 #include "daemon/settings.h"
 #include "lib/fabric/topology.h"
-#include "lib/io/common_metrics.h"
+#include "lib/io/http/common_metrics.h"
 
 /* Kinds of events that there is room for. */
 #define FT_METRICS_KINDS 24
@@ -20,6 +20,7 @@ enum ft_daemon_metric {
     FT_METRIC_RECORDS_IMPLAUSIBLE,
     FT_METRIC_FIRST_PATH,
     FT_METRIC_FIRST_PATH_MAX,
+    FT_METRIC_DEFERRED_PATHS,
     FT_METRIC_FLOWS,
     FT_METRIC_FLOW_TABLE_BYTES,
     FT_METRIC_TABLE_ENTRIES,

@@ -28,8 +28,8 @@
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
 #include "daemon/spread/spread.h"
-#include "lib/io/http.h"
-#include "lib/io/transport.h"
+#include "lib/io/http/http.h"
+#include "lib/io/transport/transport.h"
 #include "proto/json.h"
 
 #define SEVERITIES 3
@@ -55,6 +55,7 @@ static void write_records(struct ft_prom *p, const struct ft_pipeline *pipeline)
     ft_prom_family(p, FT_METRIC_FIRST_PATH);
     ft_prom_summary(p, (double)s->first_path_sum_ms / 1000, s->first_paths);
     ft_prom_one_double(p, FT_METRIC_FIRST_PATH_MAX, (double)s->first_path_max_ms / 1000);
+    ft_prom_one(p, FT_METRIC_DEFERRED_PATHS, s->deferred_paths);
 }
 
 static void write_second(struct ft_prom *p, const struct ft_second *second)

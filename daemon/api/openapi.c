@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/base/writer.h"
-#include "lib/io/http.h"
-#include "lib/io/incident.h"
+#include "lib/io/disk/incident.h"
+#include "lib/io/http/http.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/json.h"
 #include "proto/record.h"

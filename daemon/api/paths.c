@@ -10,7 +10,7 @@
 #include "daemon/join/flow_names.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/emit.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #define PATHS_LIMIT 10000
 

@@ -10,7 +10,7 @@
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/plans/follower.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 struct plans_list {
     struct ft_list list;

@@ -12,7 +12,7 @@
 #include "daemon/probe/probe_list.h"
 #include "daemon/probe/probed.h"
 #include "lib/base/tuple.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/record.h"
 
 #define PROBES_A_STEP 64

@@ -8,7 +8,7 @@
 
 #include "daemon/pairing/pairing.h"
 #include "daemon/pipeline/stages.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/record.h"
 
 #define LIMIT      10000

@@ -10,7 +10,7 @@
 #include "daemon/diagnosis/rhythms.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #define RECORDS_A_STEP 32
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "lib/base/grow.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #define LOOKS_A_STEP   20000
 #define RECORDS_A_STEP 500

@@ -11,7 +11,7 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/spread/spread.h"
 #include "lib/base/tuple.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/record.h"
 
 #define RECORDS_A_STEP 64

@@ -13,7 +13,7 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/findings.h"
 #include "lib/fabric/topology.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/json.h"
 
 #define PORTS_A_STEP 2000

@@ -10,7 +10,7 @@
 #include "daemon/api/live.h"
 #include "daemon/api/view.h"
 #include "lib/config/options.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 /* Texts are borrowed for the call; NULL: not set. */
 struct ft_web_config {

@@ -9,7 +9,7 @@
 
 #include "daemon/api/comparison.h"
 #include "daemon/api/list.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #define SEEDS 20
 

@@ -13,7 +13,7 @@
 #include "daemon/history/history.h"
 #include "daemon/join/join.h"
 #include "daemon/pipeline/stages.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/json.h"
 #include "proto/record.h"
 

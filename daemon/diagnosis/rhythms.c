@@ -14,6 +14,10 @@
 #define BINS FT_RHYTHM_BINS
 /* Of a bin with traffic on average; with fewer, pauses between samples look like pauses. */
 #define SAMPLES_MIN 4
+/* Of judging its pairs, in a step (lib/base/task.h). */
+#define WORK 1000
+/* Of a job, of what stands: itself, and its pairs. */
+#define SLOTS (1 + FT_PAIR_RATES_FOUND)
 /* The newest periods by themselves, in no less than so many bins. */
 #define PERIODS_NEW 12
 #define BINS_NEW    80
@@ -38,11 +42,14 @@ struct entry {
     struct ft_rhythm found;
     int64_t alive_ms, plugin_ms;
     struct ft_stall stall;
+    struct ft_pair_rates_job pairs;
 };
 
 struct ft_rhythms {
     struct ft_table *jobs;
+    struct ft_pair_rates *pairs;
     uint32_t cursor;
+    struct entry *judged; /* whose pairs are; NULL: none */
     int64_t sampled_ms;
     double line[BINS];
 };
@@ -54,9 +61,10 @@ struct ft_rhythms *ft_rhythms_new(uint64_t seed)
     if (!r)
         return NULL;
     r->jobs = ft_table_new(sizeof(struct entry), sizeof(struct key), FT_RHYTHMS_JOBS_MAX, seed);
-    if (r->jobs)
+    r->pairs = ft_pair_rates_new(seed);
+    if (r->jobs && r->pairs)
         return r;
-    free(r);
+    ft_rhythms_free(r);
     return NULL;
 }
 
@@ -65,6 +73,7 @@ void ft_rhythms_free(struct ft_rhythms *r)
     if (!r)
         return;
     ft_table_free(r->jobs);
+    ft_pair_rates_free(r->pairs);
     free(r);
 }
 
@@ -118,6 +127,7 @@ void ft_rhythms_take(struct ft_rhythms *r, const char *job, const struct ft_obse
         e->blur_ms[0] = o->last_ms - o->first_ms;
     if (o->last_ms > e->last_ms)
         e->last_ms = o->last_ms;
+    ft_pair_rates_take(r->pairs, &e->pairs, o);
 }
 
 static struct entry *find(struct ft_rhythms *r, const char *job)
@@ -153,6 +163,19 @@ void ft_rhythms_sampled(struct ft_rhythms *r, int64_t ms)
 void ft_rhythms_begin(struct ft_rhythms *r)
 {
     r->cursor = 0;
+}
+
+void ft_rhythms_flow(struct ft_rhythms *r, const struct ft_join *join, const struct ft_flow *flow)
+{
+    struct entry *e = flow->host && flow->host->job ? find(r, flow->host->job) : NULL;
+
+    if (e)
+        ft_pair_rates_flow(r->pairs, &e->pairs, join, flow);
+}
+
+void ft_rhythms_forget_ports(struct ft_rhythms *r)
+{
+    ft_pair_rates_forget_ports(r->pairs);
 }
 
 static int64_t longest_pause_ms(const double *rates, size_t n)
@@ -291,6 +314,62 @@ static void look(struct ft_rhythms *r, struct entry *e, size_t n, const char *fa
         ft_events_raise(events, window, &report.event);
 }
 
+/* What is reported of a job's pairs while they are looked at. */
+struct reporting {
+    const struct entry *entry;
+    const char *fabric;
+    const struct ft_emitter *emitter;
+};
+
+static void emit_pair(const struct ft_pair_rates_report *report, const struct ft_emitter *emitter)
+{
+    Fabrictrace__Diagnosis diagnosis = report->diagnosis;
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_DIAGNOSIS;
+    record.diagnosis = &diagnosis;
+    emitter->record(emitter->arg, &record);
+}
+
+static void on_changed(void *arg, const struct ft_pair_rates_found *found)
+{
+    const struct reporting *t = arg;
+    struct ft_pair_rates_report report;
+
+    ft_pair_rates_fill(&report, found, t->entry->key.job, t->fabric, t->entry->span.end_ms);
+    emit_pair(&report, t->emitter);
+}
+
+/* Where the plugin reports, it says more. What has no usual period yet does not say what pairs are
+ * like at other times. True: there is more. */
+static bool look_at_pairs(struct ft_rhythms *r, struct entry *e, const char *fabric,
+                          const struct ft_emitter *emitter, struct ft_events *events,
+                          uint32_t window)
+{
+    struct reporting reporting = {e, fabric, emitter};
+    const struct ft_pair_rates_view view = {
+        .job = &e->pairs,
+        .start_ms = e->span.start_ms,
+        .end_ms = e->span.end_ms,
+        .period_ms = ft_stall_period_ms(&e->stall),
+        .blur_ms = (double)e->resolution_ms,
+        .silent = ft_stall_is_over(e->alive_ms, e->last_ms, e->plugin_ms, e->span.end_ms),
+        .changed = on_changed,
+        .arg = &reporting};
+
+    if (ft_pair_rates_look(r->pairs, &view, WORK))
+        return true;
+    for (size_t i = 0; i < FT_PAIR_RATES_FOUND && events; i++) {
+        struct ft_pair_rates_report report;
+
+        if (!e->pairs.found[i].stands)
+            continue;
+        ft_pair_rates_fill(&report, &e->pairs.found[i], e->key.job, fabric, e->span.end_ms);
+        ft_events_raise(events, window, &report.event);
+    }
+    return false;
+}
+
 /* Nothing of it is kept any more, or it is of a time that this host's clock has gone back from. */
 static bool is_over(const struct entry *e, const struct ft_span *span)
 {
@@ -302,17 +381,21 @@ static bool is_over(const struct entry *e, const struct ft_span *span)
 bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_span *span,
                      const struct ft_emitter *emitter, struct ft_events *events, uint32_t window)
 {
-    struct entry *e = ft_table_next(r->jobs, &r->cursor);
-    bool over;
-    size_t n;
+    struct entry *e = r->judged ? r->judged : ft_table_next(r->jobs, &r->cursor);
 
     if (!e)
         return false;
-    over = is_over(e, span);
-    n = evaluate(r, e, span);
-    look(r, e, n, fabric, emitter, events, window);
+    if (!r->judged) {
+        size_t n = evaluate(r, e, span);
+
+        look(r, e, n, fabric, emitter, events, window);
+    }
+    r->judged = look_at_pairs(r, e, fabric, emitter, events, window) ? e : NULL;
+    if (r->judged)
+        return true;
     /* What stands still is there for as long as it stands. */
-    if (over && !e->stall.syndrome) {
+    if (is_over(e, span) && !e->stall.syndrome) {
+        ft_pair_rates_drop(r->pairs, &e->pairs);
         ft_table_remove(r->jobs, e);
         return true;
     }
@@ -323,14 +406,25 @@ bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_s
 bool ft_rhythms_next_stall(const struct ft_rhythms *r, const char *fabric, uint32_t *index,
                            const struct ft_emitter *emitter)
 {
-    const struct entry *e = ft_table_next(r->jobs, index);
-    struct ft_stall_report report;
+    uint32_t job = *index / SLOTS, slot = *index % SLOTS, at = job;
+    const struct entry *e = ft_table_next(r->jobs, &job);
 
-    if (e && e->stall.syndrome) {
+    if (!e)
+        return false;
+    slot = job - 1 == at ? slot : 0;
+    *index = slot + 1 < SLOTS ? (job - 1) * SLOTS + slot + 1 : job * SLOTS;
+    if (slot == 0 && e->stall.syndrome) {
+        struct ft_stall_report report;
+
         ft_stall_fill(&report, &e->stall, e->key.job, fabric, e->span.end_ms, false);
         emit_stall(&report, emitter);
+    } else if (slot > 0 && e->pairs.found[slot - 1].stands) {
+        struct ft_pair_rates_report report;
+
+        ft_pair_rates_fill(&report, &e->pairs.found[slot - 1], e->key.job, fabric, e->span.end_ms);
+        emit_pair(&report, emitter);
     }
-    return e != NULL;
+    return true;
 }
 
 size_t ft_rhythms_stalls(const struct ft_rhythms *r, Fabrictrace__Syndrome syndrome)
@@ -341,6 +435,11 @@ size_t ft_rhythms_stalls(const struct ft_rhythms *r, Fabrictrace__Syndrome syndr
 
     while ((e = ft_table_next(r->jobs, &index)))
         count += e->stall.syndrome == syndrome;
+    index = 0;
+    while (syndrome == FABRICTRACE__SYNDROME__SYNDROME_COMM_SLOW &&
+           (e = ft_table_next(r->jobs, &index)))
+        for (size_t i = 0; i < FT_PAIR_RATES_FOUND; i++)
+            count += e->pairs.found[i].stands;
     return count;
 }
 
@@ -356,5 +455,5 @@ bool ft_rhythms_next(const struct ft_rhythms *r, const char *fabric, uint32_t *i
 
 uint64_t ft_rhythms_refused(const struct ft_rhythms *r)
 {
-    return ft_table_refused(r->jobs);
+    return ft_table_refused(r->jobs) + ft_pair_rates_refused(r->pairs);
 }

@@ -83,15 +83,23 @@ static bool look_sending(struct ft_stall *s, const struct ft_stall_view *v)
     return s->syndrome == NOTHING && s->slow >= HITS && begins(s, SLOWDOWN, s->slow_ms);
 }
 
+double ft_stall_period_ms(const struct ft_stall *s)
+{
+    return s->known >= KNOWN_STAND ? s->period_ms : 0;
+}
+
+bool ft_stall_is_over(int64_t alive_ms, int64_t last_ms, int64_t plugin_ms, int64_t end_ms)
+{
+    return (plugin_ms > 0 && end_ms - plugin_ms < PLUGIN_MS) ||
+           (end_ms - alive_ms > GONE_MS && end_ms - last_ms > GONE_MS);
+}
+
 bool ft_stall_look(struct ft_stall *s, const struct ft_stall_view *v, struct ft_stall *ended)
 {
-    bool over = v->plugin_ms > 0 && v->end_ms - v->plugin_ms < PLUGIN_MS;
+    bool over = ft_stall_is_over(v->alive_ms, v->last_ms, v->plugin_ms, v->end_ms);
 
     *ended = *s;
     s->heard_ms = v->alive_ms;
-    /* Its queue pairs are gone: so is the job. */
-    if (v->end_ms - v->alive_ms > GONE_MS && v->end_ms - v->last_ms > GONE_MS)
-        over = true;
     if (s->syndrome == STANDSTILL && v->last_ms > s->since_ms)
         over = true;
     if (over)

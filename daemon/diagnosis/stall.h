@@ -42,6 +42,12 @@ struct ft_stall {
  */
 bool ft_stall_look(struct ft_stall *s, const struct ft_stall_view *view, struct ft_stall *ended);
 
+/* [ms] Its usual period, once enough windows had one; 0: not known. */
+double ft_stall_period_ms(const struct ft_stall *s);
+
+/* Whether the plugin reports the job, or its queue pairs are gone: nothing is said of it. */
+bool ft_stall_is_over(int64_t alive_ms, int64_t last_ms, int64_t plugin_ms, int64_t end_ms);
+
 #define FT_STALL_TEXT 256
 
 /* The record of what stands, and its event, and what they point to. */

@@ -15,13 +15,11 @@
 #include "lib/base/table.h"
 #include "lib/base/task.h"
 
-#define PORTS_MAX (1u << 20)
-/* With its neighbour. */
-#define REPORTED_PORT_BYTES 1024
+#define PORTS_MAX           (1u << 20)
+#define REPORTED_PORT_BYTES 1024 /* with its neighbour */
 #define MEMORY_MS           3600000
-/* Of each switch, and some for their agents. */
-#define WORDS_A_SWITCH 80
-#define DISPUTED_MS    5000
+#define WORDS_A_SWITCH      80 /* ports, and some for their agents */
+#define DISPUTED_MS         5000
 /* After this time flows have shown where a switch is linked that was found out. */
 #define FOUND_OUT_MS 20000
 
@@ -71,7 +69,7 @@ struct ft_discovery {
     struct ft_findings findings;
     size_t ports_max;
     bool dirty, some;
-    bool disputed;         /* SNMP said that a port is up soon after sFlow said that it is down */
+    bool disputed;         /* what the last build found of it, see survey.h */
     int64_t unproven_ms;   /* until when new hosts need proof */
     int64_t hosts_wait_ms; /* of the last build */
     int64_t built_ms;
@@ -92,15 +90,14 @@ static struct ft_table *new_marks(const struct ft_discovery *d)
 struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
 {
     size_t ports = config->ports_max ? config->ports_max : PORTS_MAX;
+    size_t words = config->ports_max ? config->ports_max : WORDS_A_SWITCH * config->switches_max;
     struct ft_discovery *d = calloc(1, sizeof(*d));
 
     if (!d)
         return NULL;
     d->reports = ft_reports_new(config->switches_max, ports * REPORTED_PORT_BYTES);
-    d->down_ports = ft_down_ports_new(config->ports_max ? config->ports_max
-                                                        : WORDS_A_SWITCH * config->switches_max);
-    d->names = ft_port_names_new(config->ports_max ? config->ports_max
-                                                   : WORDS_A_SWITCH * config->switches_max);
+    d->down_ports = ft_down_ports_new(words);
+    d->names = ft_port_names_new(words);
     d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), ports, 0);
     d->ports_max = ports;
     d->learnt = new_learnt(d);
@@ -363,7 +360,7 @@ static void find_down(struct build *b, const struct known_link *link, const char
 static void judge_links(struct ft_discovery *d)
 {
     struct ft_survey *s = &d->build->survey;
-    int64_t now_ms = d->build->survey.now_ms;
+    int64_t now_ms = s->now_ms;
 
     for (uint32_t i = 0; i < s->end_count; i++) {
         struct ft_end *end = &s->ends[i];
@@ -388,12 +385,13 @@ static void judge_links(struct ft_discovery *d)
 /* Links that were there and are not heard of any more. */
 static void judge_memories(struct ft_discovery *d)
 {
-    int64_t now_ms = d->build->survey.now_ms;
+    struct ft_survey *s = &d->build->survey;
+    int64_t now_ms = s->now_ms;
     struct known_link *link, *back;
     uint32_t index = 0;
 
     while ((link = ft_table_next(d->links, &index))) {
-        ft_survey_pace(&d->build->survey);
+        ft_survey_pace(s);
         if (link->heard_ms == now_ms)
             continue;
         back = ft_table_find(d->links, &link->peer);
@@ -403,9 +401,12 @@ static void judge_memories(struct ft_discovery *d)
             ft_table_remove(d->links, link);
             continue;
         }
-        if (!link->down_ms)
+        /* LLDP may fail where the link does not: switches that are busy drop it. */
+        if (link->build == d->builds && ft_survey_crossed(s, link->end))
+            link->down_ms = 0;
+        else if (!link->down_ms)
             link->down_ms = now_ms;
-        if (!back || memcmp(&link->port, &link->peer, sizeof(link->port)) < 0)
+        if (link->down_ms && (!back || memcmp(&link->port, &link->peer, sizeof(link->port)) < 0))
             find_down(d->build, link, "neither side receives LLDP from the other any more");
     }
 }
@@ -480,11 +481,10 @@ int ft_discovery_begin(struct ft_discovery *d, const struct ft_topology *base, i
         return -ENOMEM;
     b->learnt = new_learnt(d);
     b->marks = new_marks(d);
-    b->task = ft_task_new(run_build, d);
-    if (!b->learnt || !b->marks || !b->task) {
-        ft_table_free(b->learnt);
-        ft_table_free(b->marks);
-        free(b);
+    if (b->learnt && b->marks)
+        b->task = ft_task_new(run_build, d);
+    if (!b->task) {
+        free_build(b);
         return -ENOMEM;
     }
     b->survey = (struct ft_survey){.base = base,

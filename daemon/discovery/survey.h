@@ -124,8 +124,9 @@ struct ft_survey {
      * time alone does not show it); 0: none. */
     int64_t hosts_wait_ms;
     int64_t now_ms;
-    bool disputed; /* of a port that sFlow reported as down and SNMP soon after as up: later reports
-                      decide */
+    /* Of a port that sFlow reported as down and SNMP soon after as up, or of a link that LLDP lost
+     * and flows cross: what comes later decides. */
+    bool disputed;
 };
 
 /* Something was looked up or looked at: in each loop over ports, rows, reports and addresses. */
@@ -184,6 +185,11 @@ bool ft_survey_is_heard(const struct ft_survey *s, uint32_t end);
 int ft_survey_read_samples(struct ft_survey *s);
 int ft_survey_sampled_ports(struct ft_survey *s, uint32_t node);
 int ft_survey_samples(struct ft_survey *s);
+
+/* Whether an end of a link of before, which LLDP does not know any more, still is one: both ends
+ * are up, and flows crossed from one to the other in the last seconds. Then it is a finding that
+ * LLDP fails, at the first of them. */
+bool ft_survey_crossed(struct ft_survey *s, uint32_t end);
 
 /* Whether the TTL of packets shows that hosts, and no switch, are at a port of this agent. */
 bool ft_survey_shows_hosts(const struct ft_survey *s, const struct ft_ip *agent, uint32_t ifindex);

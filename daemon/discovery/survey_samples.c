@@ -10,6 +10,8 @@
 #include "lib/base/grow.h"
 
 #define ADVISE_CABLE "look at the cable; if it is right, correct the file, or the switch's LLDP"
+#define ADVISE_LLDP  "see whether LLDP runs at both switches, and has the time to"
+#define CROSSED_MS   15000 /* samples come in late by some seconds */
 #define ADVISE_ALIAS "give the switch this agent address in the topology file, or look at the cable"
 
 static int by_port(const void *a, const void *b)
@@ -254,6 +256,45 @@ static bool name_of(const struct ft_survey *s, uint32_t at, struct ft_crossing_p
     if (!sw || sw->address_count == 0 || end->ifindex == 0)
         return false;
     *out = (struct ft_crossing_port){.agent = sw->addresses[0], .ifindex = end->ifindex};
+    return true;
+}
+
+static const struct ft_crossing_found *sampled_at(const struct ft_survey *s,
+                                                  const struct ft_crossing_port *port)
+{
+    struct ft_crossing_found key = {.port = *port};
+
+    return s->sampled_count ? bsearch(&key, s->sampled, s->sampled_count, sizeof(key), by_port)
+                            : NULL;
+}
+
+/* Whether flows show that a port leads to another one, and used it in the last seconds. */
+static bool leads_to(const struct ft_survey *s, const struct ft_crossing_port *port,
+                     const struct ft_crossing_port *peer)
+{
+    const struct ft_crossing_found *f = sampled_at(s, port);
+
+    return f && f->linked && memcmp(&f->peer, peer, sizeof(*peer)) == 0 &&
+           s->now_ms - f->last_ms <= CROSSED_MS;
+}
+
+bool ft_survey_crossed(struct ft_survey *s, uint32_t a)
+{
+    uint32_t z = s->ends[a].recalled;
+    const struct ft_end *near = &s->ends[a], *far = &s->ends[z == FT_NONE ? a : z];
+    struct ft_crossing_port ends[2];
+
+    if (z == FT_NONE || !s->present || ft_survey_is_down(s, a) || ft_survey_is_down(s, z) ||
+        !name_of(s, a, &ends[0]) || !name_of(s, z, &ends[1]) || !leads_to(s, &ends[0], &ends[1]) ||
+        !leads_to(s, &ends[1], &ends[0]))
+        return false;
+    s->disputed = true;
+    if (a < z)
+        ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[near->node].name, near->name,
+                        ADVISE_LLDP,
+                        "neither it nor %.100s %.60s receives LLDP from the other any more, yet "
+                        "flows cross the link",
+                        s->nodes[far->node].name, far->name);
     return true;
 }
 

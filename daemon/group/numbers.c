@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/base/table.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 #define SILENT_MS INT64_C(3600000)
 #define LOOKS     64

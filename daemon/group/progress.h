@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/io/kafka.h"
+#include "lib/io/kafka/producer.h"
 
 struct ft_group_progress;
 

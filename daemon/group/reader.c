@@ -18,8 +18,8 @@
 #include "daemon/publish/kafka_settings.h"
 #include "daemon/settings.h"
 #include "lib/base/log.h"
-#include "lib/io/kafka_consumer.h"
-#include "lib/io/transport.h"
+#include "lib/io/kafka/consumer.h"
+#include "lib/io/transport/transport.h"
 #include "proto/record.h"
 
 #define WARN_NS     (INT64_C(60) * 1000000000)

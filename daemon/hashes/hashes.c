@@ -161,11 +161,57 @@ static bool grow(struct ft_hash_set *s)
     return true;
 }
 
+static void judge(struct ft_hash_set *s, uint32_t said, uint32_t took)
+{
+    if (said == took)
+        s->agreed++;
+    else if (s->doubts[said] < UINT8_MAX)
+        s->doubts[said]++;
+}
+
+/* Holds a model against all flows that are kept. */
+static void recount(struct ft_hash_set *s)
+{
+    s->agreed = 0;
+    memset(s->doubts, 0, sizeof(s->doubts));
+    for (uint32_t i = 0; i < s->flow_count; i++) {
+        uint32_t member = ft_hash_predict(&s->model, &s->flows[i].in);
+
+        if (member != FT_HASH_MEMBERS_MAX)
+            judge(s, member, s->flows[i].member);
+    }
+}
+
+/* Whether destination queue pairs are hashed. Without memory nothing is known of them: then those
+ * of no flow are apart. */
+static void look_at_qps(struct ft_hash_set *s)
+{
+    s->takes_qp = false;
+    if (ft_hash_qps(s->flows, s->flow_count, &s->qps))
+        s->qps = (struct ft_hash_qps){.known = s->flow_count};
+    if (s->model.kind == FT_HASH_TABLE && s->qps.known &&
+        ft_hash_takes_qp(s->flows, s->flow_count, s->member_count, &s->takes_qp))
+        s->takes_qp = false;
+}
+
+static bool is_doubted(const struct ft_hash_set *s)
+{
+    for (uint32_t i = 0; i < s->member_count; i++)
+        if (s->doubts[i])
+            return true;
+    return false;
+}
+
 static void forget(struct ft_hash_set *s)
 {
     ft_hash_model_free(&s->model);
+    s->agreed = 0;
+    memset(s->doubts, 0, sizeof(s->doubts));
     s->flow_count = s->learnt_count = s->oldest = s->wrong_in_a_row = 0;
     s->predicted = s->right = 0;
+    s->newest_wrong = 0;
+    s->qps = (struct ft_hash_qps){.known = 0};
+    s->takes_qp = false;
     s->dirty = true;
 }
 
@@ -187,6 +233,8 @@ static void test(struct ft_hash_set *s, const struct ft_hash_flow *flow)
     s->right += member == flow->member;
     s->newest_wrong = s->newest_wrong << 1 | (member != flow->member);
     s->wrong_in_a_row = member == flow->member ? 0 : s->wrong_in_a_row + 1;
+    s->dirty |= member != flow->member && s->doubts[member] == 0;
+    judge(s, member, flow->member);
     if (s->wrong_in_a_row >= WRONG_IN_A_ROW)
         forget(s);
     s->dirty |= ft_hash_set_is_trusted(s) != trusted;
@@ -225,6 +273,17 @@ static void keep(struct ft_hash_set *s, const struct ft_hash_flow *flow)
     }
 }
 
+/* Of the destination; 0: not known. */
+static uint32_t qp_of(const struct ft_flow *flow)
+{
+    if (flow->host && flow->host->qp_remote != FT_NONE)
+        return flow->host->qp_remote;
+    for (unsigned slot = 0; flow->numbers && slot < 2; slot++)
+        if (flow->numbers->slots[slot].samples && !flow->numbers->slots[slot].broken)
+            return flow->numbers->slots[slot].qp;
+    return 0;
+}
+
 void ft_hashes_begin(struct ft_hashes *h)
 {
     const struct ft_hash_set *s;
@@ -243,7 +302,7 @@ static void learn_entry(struct ft_hashes *h, const struct ft_topology *t,
                         const struct ft_flow *flow)
 {
     uint32_t in = flow->path.hop_count ? flow->path.hops[0].in : FT_NONE, entry;
-    struct ft_hash_flow seen = {.member = 0};
+    struct ft_hash_flow seen = {.qp = qp_of(flow)};
     char group[FT_CHOICE_GROUP];
     struct ft_choice choice;
     struct ft_hash_set *s;
@@ -275,7 +334,7 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
     learn_entry(h, t, flow);
     for (uint32_t i = 0; i < flow->path.hop_count; i++) {
         const struct ft_hop *hop = &flow->path.hops[i];
-        struct ft_hash_flow seen;
+        struct ft_hash_flow seen = {.qp = qp_of(flow)};
         struct ft_choice choice;
         struct ft_hash_set *s;
 
@@ -319,21 +378,32 @@ static void hold_out(struct ft_hash_set *s)
     free(part);
 }
 
+/* What flows showed of the model before is true of one that says the same of them all, and of more:
+ * where neither says any flow wrongly. */
 static void learn(struct ft_hash_set *s)
 {
     enum ft_hash_kind before = ft_hash_set_kind(s);
-    bool trusted = ft_hash_set_is_trusted(s);
+    bool trusted = ft_hash_set_is_trusted(s), doubted = is_doubted(s);
+    bool took_qp = s->takes_qp;
+    bool flawless = s->model.kind == FT_HASH_LINEAR && !doubted && s->right == s->predicted;
     uint32_t bits = s->model.index_bits;
+    double predicted = s->predicted;
 
     ft_hash_model_free(&s->model);
     s->learnt_count = s->flow_count;
     s->wrong_in_a_row = 0;
     if (ft_hash_learn(&s->model, s->flows, s->flow_count, s->member_count))
         return; /* next time */
+    recount(s);
+    look_at_qps(s);
     if (s->model.kind == FT_HASH_LINEAR)
         hold_out(s);
+    if (flawless && s->model.kind == FT_HASH_LINEAR && s->model.index_bits == bits &&
+        !is_doubted(s) && s->right == s->predicted && predicted > s->predicted)
+        s->predicted = s->right = predicted;
     s->dirty |= ft_hash_set_kind(s) != before || s->model.index_bits != bits ||
-                ft_hash_set_is_trusted(s) != trusted;
+                ft_hash_set_is_trusted(s) != trusted || is_doubted(s) != doubted ||
+                s->takes_qp != took_qp;
 }
 
 static bool is_due(const struct ft_hash_set *s)
@@ -413,7 +483,7 @@ bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_topology *t,
         return false;
     ft_hash_input(&input, &flow->tuple, entry);
     member = ft_hash_predict(&s->model, &input);
-    if (member >= choice.count)
+    if (member >= choice.count || !ft_hash_set_is_sure(s, member))
         return false;
     *hint = (struct ft_hint){switch_id, choice.links[member], FT_BY_PREDICTION,
                              (float)(s->right / s->predicted)};

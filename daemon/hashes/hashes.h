@@ -60,8 +60,10 @@ bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, c
                     int64_t now_ms, const struct ft_emitter *emitter);
 
 /* By which port a flow leaves the switch that it enters by `in`, as learnt from other flows: only
- * where the model was right for 99 % of at least 64 flows that it did not know, and of the newest
- * 64 at most one contradicted it. The hint has that share as its accuracy. */
+ * where the model was right for 99 % of at least 64 flows that it did not know, of the newest 64 at
+ * most one contradicted it, and 448 are as it says; and only by a link that no known flow was to
+ * take and did not: of a resilient table some buckets of that link may be dealt to others. The hint
+ * has that share as its accuracy. */
 bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_topology *t,
                        const struct ft_flow *flow, uint32_t in, struct ft_hint *hint);
 

@@ -30,13 +30,22 @@ struct ft_hash_set {
     uint64_t offered; /* flows, whether they are kept or not */
     double predicted, right;
     uint32_t wrong_in_a_row;
-    uint64_t newest_wrong;            /* a bit for each of the newest 64 */
+    uint64_t newest_wrong; /* a bit for each of the newest 64 */
+    uint32_t agreed;       /* flows that the model says rightly, kept or not, each once */
+    /* Flows that it says wrongly, by the link that it says: a part of those that a table has for
+     * that link may lead elsewhere. */
+    uint8_t doubts[FT_HASH_MEMBERS_MAX];
+    struct ft_hash_qps qps; /* of the flows that it was learnt from */
+    bool takes_qp;          /* the choice is linear with the destination queue pair alone */
     uint64_t confirmed, contradicted; /* while it was trusted */
     bool dirty;                       /* was published otherwise, or never */
 };
 
 /* Whether flows without samples are predicted by its model. */
 bool ft_hash_set_is_trusted(const struct ft_hash_set *s);
+
+/* Of these, those that are to take this link: not where a known flow took another one. */
+bool ft_hash_set_is_sure(const struct ft_hash_set *s, uint32_t member);
 
 /* What is published of its model: it is linear only where that was proven on flows held out. */
 enum ft_hash_kind ft_hash_set_kind(const struct ft_hash_set *s);

@@ -15,16 +15,36 @@
  * no more than so many contradicted it. */
 #define TRUSTED_LEAST   64
 #define WRONG_OF_NEWEST 1
+/* A resilient table has 64 buckets or more. Where one of 64 was dealt anew, so many flows meet it
+ * but for one chance in a thousand, and the link is predicted no more. */
+#define AGREED_LEAST 448
+/* That destination queue pairs are not hashed has to be so certain, in powers of two, where so many
+ * flows' are known. */
+#define QP_PROOF_BITS  12
+#define QP_KNOWN_LEAST 16
 
 static bool is_proven(const struct ft_hash_set *s)
 {
     return s->predicted >= PREDICTED_LEAST && s->right >= RIGHT_LEAST * s->predicted;
 }
 
+static bool may_take_qp(const struct ft_hash_set *s)
+{
+    uint32_t bits = s->model.index_bits ? s->model.index_bits : 1;
+
+    return s->qps.known >= QP_KNOWN_LEAST && s->qps.apart * bits < QP_PROOF_BITS;
+}
+
 bool ft_hash_set_is_trusted(const struct ft_hash_set *s)
 {
     return s->model.kind == FT_HASH_LINEAR && is_proven(s) && s->predicted >= TRUSTED_LEAST &&
+           s->agreed >= AGREED_LEAST && !may_take_qp(s) &&
            __builtin_popcountll(s->newest_wrong) <= WRONG_OF_NEWEST;
+}
+
+bool ft_hash_set_is_sure(const struct ft_hash_set *s, uint32_t member)
+{
+    return ft_hash_set_is_trusted(s) && s->doubts[member] == 0;
 }
 
 enum ft_hash_kind ft_hash_set_kind(const struct ft_hash_set *s)
@@ -139,7 +159,8 @@ static bool fill_function(struct function *f, const struct ft_hash_set *s)
         f->entry_list[i] = f->entries[i];
     }
     for (unsigned i = 0; i < 1u << m->index_bits; i++)
-        f->links[i] = m->member[i] == FT_HASH_MEMBERS_MAX ? 0 : m->member[i] + 1;
+        f->links[i] =
+            m->member[i] == FT_HASH_MEMBERS_MAX || s->doubts[m->member[i]] ? 0 : m->member[i] + 1;
     put_input(f->origin, &m->origin);
     fill_parts(f, m);
     f->m.rows = f->row_list;
@@ -183,6 +204,7 @@ static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *functio
         out.has_trusted = true;
         out.trusted = ft_hash_set_is_trusted(s);
     }
+    out.has_hashes_qp = out.hashes_qp = s->takes_qp;
     if (s->flow_count &&
         !ft_evenness(s->flows, s->flow_count, s->entry_count, s->member_count, &even)) {
         out.has_effective_links = out.has_effective_by_chance = true;
@@ -202,7 +224,7 @@ void ft_hash_set_emit(const struct ft_hash_set *s, bool function, const char *fa
 {
     struct function f;
 
-    if (function && ft_hash_set_kind(s) == FT_HASH_LINEAR) {
+    if (function && ft_hash_set_kind(s) == FT_HASH_LINEAR && !may_take_qp(s)) {
         /* Without memory it has none, as where none is known. */
         emit(s, fill_function(&f, s) ? &f.m : NULL, fabric, now_ms, emitter);
         free_function(&f);

@@ -28,6 +28,7 @@ struct clock_key {
 
 struct program {
     struct clock_key key;
+    bool own;                    /* this daemon: its offsets are those of most others */
     int64_t offset_ms[IN_A_ROW]; /* its clock less ours, delay included; the newest first */
     uint32_t count;
     int64_t seen_ms;
@@ -50,6 +51,7 @@ struct ft_clocks *ft_clocks_new(size_t programs_max, const char *own)
 
     if (!c)
         return NULL;
+    c->self.own = true;
     snprintf(c->self.key.program, sizeof(c->self.key.program), DAEMON_NAME);
     snprintf(c->self.key.source, sizeof(c->self.key.source), "%s", own ? own : "");
     c->programs = ft_table_new(sizeof(struct program), sizeof(struct clock_key), programs_max, 0);
@@ -139,7 +141,7 @@ static void judge(struct program *p, int64_t reference_ms, int64_t now_ms)
             p->since_ms = now_ms;
         p->off = true;
         /* The one that was delayed least. */
-        p->reported_ms = high;
+        p->reported_ms = p->own ? -high : high;
     } else if (high <= AHEAD_MS / 2 && low >= -BEHIND_MS / 2) {
         p->off = false;
     }
@@ -217,10 +219,12 @@ void ft_clocks_raise(struct ft_clocks *c, struct ft_events *events, uint32_t win
     struct program *p;
     uint32_t index = 0;
 
-    /* Our clock against theirs: theirs are ahead, so ours is behind. */
-    if (llabs(reference_ms) <= AHEAD_MS)
+    /* Busy hosts delay most of them by about the same. Then our clock is not off, and those that
+     * are on time are not ahead. */
+    if (reference_ms <= AHEAD_MS && reference_ms >= -BEHIND_MS)
         reference_ms = 0;
-    note(&c->self, -reference_ms, now_ms);
+    /* Theirs against ours, which is behind by what they are ahead. */
+    note(&c->self, reference_ms, now_ms);
     judge(&c->self, 0, now_ms);
     if (c->self.off)
         raise_program(&c->self, events, window, now_ms, fabric);

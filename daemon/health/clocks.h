@@ -10,8 +10,9 @@
  * and all about as late (within 2 s): a backlog that is worked off comes later and later in time,
  * or at once. The event is cleared after three in a row within half of that, and when the program
  * has been silent for three minutes. Where at least three programs report and most of them are off
- * by about the same, it is this daemon's clock: that is the event then, and the others are compared
- * with the majority. Pure; times are in Unix milliseconds. Thread: one.
+ * by about the same, more than 2 s ahead or 5 s late, it is this daemon's clock: that is the event
+ * then, and the others are compared with the majority. Pure; times are in Unix milliseconds.
+ * Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -18,7 +18,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
 #include "lib/base/reader.h"
-#include "lib/io/incident.h"
+#include "lib/io/disk/incident.h"
 
 #define HISTORY_MAX  ((size_t)1 << 30)
 #define TOPOLOGY_MAX ((size_t)64 << 20)

@@ -11,7 +11,7 @@
 #include "daemon/incident/entry.h"
 #include "lib/base/grow.h"
 #include "lib/base/sum.h"
-#include "lib/io/incident.h"
+#include "lib/io/disk/incident.h"
 
 /* A segment is sealed at this size, or age: some milliseconds to pack, and little that is kept too
  * long. */
@@ -133,9 +133,10 @@ static size_t bytes_max(const struct ft_recorder *r)
     return r->config.bytes_max + (r->holders ? r->config.bytes_max / COPY_PART : 0);
 }
 
+/* While somebody copies only bytes count: a copy begins with what is about to be too old. */
 static void make_room(struct ft_recorder *r, int64_t now_ms)
 {
-    while (r->count && r->list[0].last_ms < now_ms - r->config.keep_ms)
+    while (!r->holders && r->count && r->list[0].last_ms < now_ms - r->config.keep_ms)
         drop_oldest(r);
     while (r->count && r->bytes + r->w.size > bytes_max(r)) {
         drop_oldest(r);

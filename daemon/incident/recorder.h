@@ -5,8 +5,9 @@
  * Keeps what the pipeline was driven with over the last minutes, so that a replay drives another
  * one with the same: payloads as they came, the times, what the stages around it said.
  *
- * Segments of entries (entry.h), packed, in bounded memory: one that is too old goes, and the
- * oldest where there are too many bytes, which is counted. A replay can begin at any segment.
+ * Segments of entries (entry.h), packed, in bounded memory: one that is too old goes, unless
+ * somebody copies, and the oldest where there are too many bytes, which is counted. A replay can
+ * begin at any segment.
  * Thread: the loop's.
  */
 #include <stdbool.h>

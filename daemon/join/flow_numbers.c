@@ -19,11 +19,13 @@ void ft_flow_take_numbers(struct ft_join *j, struct ft_flow *flow, const struct 
             return;
         ft_join_recount(j, flow, before);
     }
-    ft_numbers_add(&flow->numbers->slots[slot], o);
+    ft_numbers_add(&flow->numbers->slots[slot], o, j->holds);
 }
 
-bool ft_flow_number(struct ft_flow *flow, unsigned slot, uint64_t samples, uint64_t *bytes)
+bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t window,
+                    uint64_t samples, uint64_t *bytes)
 {
+    unsigned slot = window & 1;
     struct ft_flow_numbers *n = flow->numbers;
     const struct ft_numbers *of;
 
@@ -35,8 +37,11 @@ bool ft_flow_number(struct ft_flow *flow, unsigned slot, uint64_t samples, uint6
     n->back = of->back;
     n->naks = of->naks;
     n->rnrs = of->rnrs;
+    n->goes_on[!slot] = flow->window > window && ft_numbers_go_on(of, &n->slots[!slot]);
     n->sent = (struct ft_numbers_sent){.packets = 0};
-    if (!ft_numbers_sent(of, (double)*bytes, samples, &n->sent))
+    if (!ft_numbers_sent(of, j->holds,
+                         (struct ft_numbers_beside){n->goes_on[slot], n->goes_on[!slot]},
+                         (double)*bytes, samples, &n->sent))
         return false;
     *bytes = (uint64_t)n->sent.bytes;
     return true;

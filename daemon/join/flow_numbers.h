@@ -11,6 +11,7 @@ void ft_flow_take_numbers(struct ft_join *join, struct ft_flow *flow, const stru
 
 /* At the end of a window: what they say of it. *bytes is what its samples count, and becomes what
  * the numbers say; false: they say nothing. */
-bool ft_flow_number(struct ft_flow *flow, unsigned slot, uint64_t samples, uint64_t *bytes);
+bool ft_flow_number(const struct ft_join *join, struct ft_flow *flow, uint32_t window,
+                    uint64_t samples, uint64_t *bytes);
 
 #endif

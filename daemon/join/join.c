@@ -14,6 +14,8 @@
 #include "daemon/join/join_impl.h"
 
 #define NAMES_MAX 65536
+/* Those who sample, of which lags are learnt: 8 MB. */
+#define SOURCES_MAX 4096
 /* Times flow_idle without a report of its hosts. */
 #define LISTS_MISSED 2
 
@@ -33,7 +35,8 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
     j->depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->depths));
     j->sampled = ft_sampled_new(t);
-    if (!j->flows || !j->names || !j->marks || !j->depths || !j->sampled ||
+    j->holds = ft_holds_new(SOURCES_MAX, config->seed);
+    if (!j->holds || !j->flows || !j->names || !j->marks || !j->depths || !j->sampled ||
         ft_trust_init(&j->trust, t)) {
         ft_join_free(j);
         return NULL;
@@ -65,6 +68,7 @@ void ft_join_free(struct ft_join *j)
     free(j->marks);
     free(j->depths);
     ft_sampled_free(j->sampled);
+    ft_holds_free(j->holds);
     ft_trust_free(&j->trust);
     free(j);
 }
@@ -184,21 +188,23 @@ uint64_t ft_join_strays(const struct ft_join *j, uint32_t switch_id, uint32_t wi
 
 /* What the closing window says of the flow's rate: the sending host's own count where it has one,
  * else what the packet numbers say, else the estimate from samples. */
-static void finish_volume(struct ft_flow *flow, uint32_t window)
+static void finish_volume(const struct ft_join *j, struct ft_flow *flow, uint32_t window)
 {
-    uint64_t samples, bytes, sent = flow->host ? flow->host->sent_bytes[window & 1] : 0;
+    uint64_t sent = flow->host ? flow->host->sent_bytes[window & 1] : 0;
+    struct ft_volume volume;
     enum ft_rate_by by = FT_RATE_SAMPLES;
 
     if (flow->window < window || flow->window > window + 1)
         return;
-    ft_evidence_volume(&flow->evidence, window & 1, &samples, &bytes);
-    if (bytes == 0 && sent == 0)
+    volume = ft_evidence_volume(&flow->evidence, window & 1);
+    if (volume.bytes == 0 && sent == 0)
         return;
-    if (ft_flow_number(flow, window & 1, samples, &bytes))
+    if (ft_flow_number(j, flow, window, volume.samples, &volume.bytes))
         by = FT_RATE_PSN;
     flow->bytes_by = (uint8_t)(sent ? FT_RATE_HOST : by);
-    flow->bytes = sent ? sent : bytes;
-    flow->samples = samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples;
+    flow->bytes = sent ? sent : volume.bytes;
+    flow->samples = volume.samples > UINT32_MAX ? UINT32_MAX : (uint32_t)volume.samples;
+    flow->lag_ms = (uint32_t)ft_holds_known_ms(j->holds, volume.source);
     flow->bytes_window = window;
 }
 
@@ -239,7 +245,7 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
     }
     if (j->sweeping && flow->host)
         ft_flow_host_use_names(flow->host, j->names);
-    finish_volume(flow, window);
+    finish_volume(j, flow, window);
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
         flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_uncertain(j, flow))
         ft_join_judge_now(j, flow, now_ms);

@@ -102,6 +102,7 @@ enum ft_rate_by {
 /* The packet numbers of a flow in the open windows, and what those of a closed one said. */
 struct ft_flow_numbers {
     struct ft_numbers slots[2];  /* by parity of the window */
+    bool goes_on[2];             /* of each: it follows on the window before */
     struct ft_numbers_sent sent; /* where bytes_by is FT_RATE_PSN */
     uint32_t samples, starts, back, naks, rnrs;
 };
@@ -145,8 +146,9 @@ struct ft_flow {
     bool rate_published : 1;
     bool first_path_counted : 1;
     bool ended : 1;
-    bool moved : 1;  /* it has left a path for another */
-    bool learnt : 1; /* its links are known to who learns the switches' hashes */
+    bool moved : 1;      /* it has left a path for another */
+    uint32_t lag_ms : 9; /* of who took the samples, as far as it is known */
+    bool learnt : 1;     /* its links are known to who learns the switches' hashes */
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;
@@ -206,6 +208,7 @@ struct ft_port_said {
 
 struct ft_join_stats {
     uint64_t observations[FT_JOIN_RESULTS];
+    uint64_t recalled[FT_JOIN_RESULTS]; /* of these, those that count in no figure */
     uint64_t reports[FT_JOIN_RESULTS];
     uint64_t unknown_switch; /* of the observations that were joined */
     uint64_t unknown_port;

@@ -28,6 +28,7 @@ struct ft_join {
     struct ft_port_marks *marks; /* by port id */
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;
+    struct ft_holds *holds; /* of those who sample, by their packet numbers */
     struct ft_trust trust;
     size_t beside;     /* bytes that flows have beside their entries */
     int64_t heard_ms;  /* time of the newest sample */

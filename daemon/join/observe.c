@@ -68,8 +68,10 @@ static void advance_to(struct ft_flow *flow, uint32_t window)
         }
         if (flow->host)
             flow->host->sent_bytes[slot] = 0;
-        if (flow->numbers)
+        if (flow->numbers) {
             flow->numbers->slots[slot] = (struct ft_numbers){0};
+            flow->numbers->goes_on[slot] = false;
+        }
     }
     flow->window = window;
 }
@@ -194,8 +196,8 @@ static void note_time(struct ft_join *j, struct ft_flow *flow, const struct ft_o
 }
 
 /* A sample of a closed window: where the flow was, and nothing of how much it sent. */
-static enum ft_join_result recall(struct ft_join *j, const struct ft_observation *o, uint64_t hash,
-                                  struct ft_flow *likely, struct site *at)
+static enum ft_join_result take_back(struct ft_join *j, const struct ft_observation *o,
+                                     uint64_t hash, struct ft_flow *likely, struct site *at)
 {
     struct ft_flow *flow;
     bool fresh, another_second;
@@ -223,6 +225,15 @@ static enum ft_join_result recall(struct ft_join *j, const struct ft_observation
     if (is_news(flow, fresh, another_second))
         ft_join_judge_now(j, flow, j->heard_ms);
     return FT_JOIN_OK;
+}
+
+static enum ft_join_result recall(struct ft_join *j, const struct ft_observation *o, uint64_t hash,
+                                  struct ft_flow *likely, struct site *at)
+{
+    enum ft_join_result result = take_back(j, o, hash, likely, at);
+
+    j->stats.recalled[result]++;
+    return result;
 }
 
 void ft_join_recall(struct ft_join *j, bool on)

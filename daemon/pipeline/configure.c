@@ -6,6 +6,8 @@
 #define NS_PER_MS 1000000
 /* Observations looked at for links: half a percent of a core. */
 #define CROSSINGS_A_SECOND 10000
+/* Paths published when they become known: a tenth of a core. */
+#define NEWS_A_SECOND 20000
 
 void ft_pipeline_configure(struct ft_pipeline_config *config, const struct ft_settings *s,
                            bool replay)
@@ -40,6 +42,7 @@ void ft_pipeline_configure(struct ft_pipeline_config *config, const struct ft_se
         .hash_sets_max = s->hash_sets_max,
         .infer_paths = s->infer_paths,
         .diagnosis_rows_max = s->operations_max,
+        .news_max = NEWS_A_SECOND,
         .hang_ms = s->hang_after_ns / NS_PER_MS,
         .kept_bytes = s->kept_bytes,
         .link_local = s->link_local,

@@ -25,13 +25,33 @@ static void note_first_path(struct ft_pipeline *p, struct ft_flow *flow)
         p->stats.first_path_max_ms = took_ms;
 }
 
+/* At a start, or after a change of the topology, all flows are news at once: beyond a rate they
+ * wait for the close of a window, which publishes them with their rates, so that what comes
+ * meanwhile is not late. */
+static bool may_publish(struct ft_pipeline *p)
+{
+    if (p->news_second != p->now_ms / 1000) {
+        p->news_second = p->now_ms / 1000;
+        p->news = 0;
+    }
+    if (p->config.news_max && p->news >= p->config.news_max)
+        return false;
+    p->news++;
+    return true;
+}
+
 void ft_pipeline_on_judged(void *arg, struct ft_flow *flow)
 {
     struct ft_pipeline *p = arg;
 
     if (flow->state == FT_PATH_RESOLVED)
         note_first_path(p, flow);
-    ft_window_publish_path(p->stages.window, flow, p->now_ms);
+    if (may_publish(p)) {
+        ft_window_publish_path(p->stages.window, flow, p->now_ms);
+        return;
+    }
+    flow->published = 0;
+    p->stats.deferred_paths++;
 }
 
 struct hop_list {

@@ -18,7 +18,7 @@
 
 #include "lib/config/options.h"
 #include "lib/fabric/topology.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "proto/observed.h"
 

@@ -122,6 +122,9 @@ bool ft_intake_numbered(const struct ft_observed *o, struct ft_numbered *out)
         .bytes = o->bytes,
         .first_ms = (int64_t)o->first_ms,
         .last_ms = (int64_t)o->last_ms,
+        .start_ms = (int64_t)o->time_ms,
+        .interval_ms = o->interval_ms,
+        .source = source_of(o),
         .odd = odd,
     };
     return true;

@@ -37,6 +37,7 @@ struct ft_pipeline_config {
     bool infer_paths;               /* of flows without samples, from counters */
     size_t diagnosis_rows_max; /* operations of jobs that are kept; 0: jobs are not diagnosed */
     int64_t hang_ms;           /* what stands for less does not hang */
+    uint32_t news_max;         /* path records a second for what is news between closes; 0: any */
     int64_t grace_ms; /* a window is closed this long after its end, for what is in progress */
     size_t events_max;
     size_t sources_max;    /* remembered loss records */
@@ -67,6 +68,7 @@ struct ft_pipeline_stats {
     uint64_t first_paths;
     int64_t first_path_sum_ms;
     int64_t first_path_max_ms;
+    uint64_t deferred_paths;  /* news of paths that waited for the close of a window */
     uint64_t windows_skipped; /* before which the time jumped ahead: nobody was there in them */
     uint64_t implausible;     /* records of more bytes than a flow can carry: cut */
     uint64_t restarts;        /* the clock went back: all flows were forgotten */
@@ -97,7 +99,8 @@ bool ft_pipeline_in_progress(const struct ft_pipeline *p);
 /* While this is on, what is in progress is completed at once instead of being waited for. */
 void ft_pipeline_hurry(struct ft_pipeline *p, bool on);
 
-/* Whether a batch has to wait for what is in progress; in a hurry that is completed. */
+/* Whether a batch has to wait for what is in progress, or for the close of a window that keeps
+ * those of now from being opened; in a hurry that is completed. */
 bool ft_pipeline_waits(struct ft_pipeline *p);
 
 /* Observations are gathered and joined in batches: call ft_pipeline_flush() after the last record

@@ -52,6 +52,8 @@ struct ft_pipeline {
     void (*add_stages)(void *arg, struct ft_account *account);
     void *add_stages_arg;
     int64_t now_ms;
+    int64_t news_second; /* in which so much was published as it came */
+    uint32_t news;
     int64_t advanced_ms, stood_ms; /* the last advance; until then what is late is our doing */
     struct ft_observation batch[FT_JOIN_BATCH];
     struct ft_observed_rest rests[FT_JOIN_BATCH];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "daemon/diagnosis/diagnoser.h"
+#include "daemon/diagnosis/rhythms.h"
 #include "daemon/discovery/changes.h"
 #include "daemon/discovery/topology_diff.h"
 #include "daemon/pipeline/pipeline_impl.h"
@@ -99,6 +100,7 @@ static int install(struct ft_pipeline *p, struct ft_topology *topology)
     if (p->stages.inference)
         ft_inference_follow(p->stages.inference, topology);
     ft_pair_links_forget_ports(p->stages.pairs);
+    ft_rhythms_forget_ports(p->stages.rhythms);
     return 0;
 }
 
@@ -160,13 +162,6 @@ void ft_pipeline_complete(struct ft_pipeline *p)
 void ft_pipeline_hurry(struct ft_pipeline *p, bool on)
 {
     p->hurry = on;
-}
-
-bool ft_pipeline_waits(struct ft_pipeline *p)
-{
-    if (p->hurry)
-        ft_pipeline_complete(p);
-    return ft_pipeline_in_progress(p);
 }
 
 void ft_pipeline_drop_discovery(struct ft_pipeline *p)

@@ -22,6 +22,15 @@ static char *text(const char *s)
     return (char *)(uintptr_t)s;
 }
 
+/* What came in a window was sent from somewhat before it, at either end by as much as its lags
+ * differ: as a part of the window, squared. */
+static double lag_variance(const struct ft_flow *flow, int64_t window_ms)
+{
+    double part = flow->lag_ms / (double)window_ms;
+
+    return 2 * part * part;
+}
+
 struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
 {
     double bps = (double)flow->bytes * 8000 / (double)window_ms;
@@ -31,7 +40,7 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
         rate.lo_bps = (uint64_t)(flow->numbers->sent.bytes_lo * 8000 / (double)window_ms);
         rate.hi_bps = (uint64_t)(flow->numbers->sent.bytes_hi * 8000 / (double)window_ms);
     } else if (flow->bytes_by == FT_RATE_SAMPLES && flow->samples) {
-        double error = 1.96 / sqrt(flow->samples);
+        double error = 1.96 * sqrt(1.0 / flow->samples + lag_variance(flow, window_ms));
 
         rate.lo_bps = error < 1 ? (uint64_t)(bps * (1 - error)) : 0;
         rate.hi_bps = (uint64_t)(bps * (1 + error));
@@ -39,11 +48,13 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
     return rate;
 }
 
-double ft_flow_variance(const struct ft_flow *flow)
+double ft_flow_variance(const struct ft_flow *flow, int64_t window_ms)
 {
     if (flow->bytes_by == FT_RATE_PSN)
         return flow->numbers->sent.error * flow->numbers->sent.error;
-    return flow->bytes_by == FT_RATE_HOST || !flow->samples ? 0 : 1.0 / flow->samples;
+    return flow->bytes_by == FT_RATE_HOST || !flow->samples
+               ? 0
+               : 1.0 / flow->samples + lag_variance(flow, window_ms);
 }
 
 void ft_emit_tuple(Fabrictrace__Flow *out, const struct ft_tuple *tuple)

@@ -32,7 +32,7 @@ struct ft_rate {
 struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms);
 
 /* The variance of its bytes, as a part of their square. */
-double ft_flow_variance(const struct ft_flow *flow);
+double ft_flow_variance(const struct ft_flow *flow, int64_t window_ms);
 
 /* The present state of a flow. */
 void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,

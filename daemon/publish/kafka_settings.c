@@ -12,7 +12,7 @@
 
 #include "lib/base/secret.h"
 #include "lib/config/yaml.h"
-#include "lib/io/kafka_properties.h"
+#include "lib/io/kafka/properties.h"
 
 #define ERROR_BYTES 512
 #define ID_BYTES    512

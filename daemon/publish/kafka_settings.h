@@ -10,7 +10,7 @@
 #include "daemon/settings.h"
 #include "lib/base/diag.h"
 #include "lib/config/program.h"
-#include "lib/io/kafka.h"
+#include "lib/io/kafka/producer.h"
 
 struct ft_kafka_settings {
     struct ft_kafka_config config; /* borrows from the settings and from the next */

@@ -11,7 +11,7 @@
 
 #include "lib/base/account.h"
 #include "lib/base/writer.h"
-#include "lib/io/kafka.h"
+#include "lib/io/kafka/producer.h"
 #include "lib/io/loop.h"
 #include "proto/fabrictrace.pb-c.h"
 

@@ -12,8 +12,8 @@
 
 #include "daemon/publish/findings.h"
 #include "lib/base/writer.h"
-#include "lib/io/kafka.h"
-#include "lib/io/registry.h"
+#include "lib/io/kafka/producer.h"
+#include "lib/io/kafka/registry.h"
 
 struct ft_registered;
 

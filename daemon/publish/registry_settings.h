@@ -11,7 +11,7 @@
 #include "lib/base/diag.h"
 #include "lib/config/options.h"
 #include "lib/config/program.h"
-#include "lib/io/registry.h"
+#include "lib/io/kafka/registry.h"
 
 struct ft_registry_settings {
     char *url; /* NULL: no registry */

@@ -25,7 +25,7 @@
 #include "lib/config/asking.h"
 #include "lib/files/topology_file.h"
 #include "lib/io/endpoint.h"
-#include "lib/io/tls.h"
+#include "lib/io/transport/tls.h"
 
 #define ERROR_BYTES       512
 #define MIB               1048576.0

@@ -18,7 +18,7 @@
 #include "daemon/service/service.h"
 #include "lib/base/log.h"
 #include "lib/io/ready.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 #define NS_PER_MS    1000000
 #define NS_PER_S     1000000000

@@ -17,9 +17,9 @@
 #include "daemon/service/service.h"
 #include "lib/base/log.h"
 #include "lib/io/endpoint.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "lib/io/ready.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 #define ERROR_BYTES 512
 #define AGENT       "fabrictrace-agent"

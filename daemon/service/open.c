@@ -23,7 +23,7 @@
 #include "daemon/service/probers.h"
 #include "daemon/service/service.h"
 #include "lib/base/log.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 #define NS_PER_MS   1000000
 #define ERROR_BYTES 512

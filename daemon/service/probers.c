@@ -11,7 +11,7 @@
 #include "daemon/probe/prober.h"
 #include "lib/base/clock.h"
 #include "lib/base/writer.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "proto/record.h"
 
 #define AGENT     "fabrictrace-agent"

@@ -11,7 +11,7 @@
 #include "daemon/service/service.h"
 #include "lib/base/diag.h"
 #include "lib/base/log.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 #define ERROR_BYTES 512
 

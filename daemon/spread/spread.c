@@ -9,13 +9,17 @@
 #include "daemon/join/flow_names.h"
 #include "daemon/spread/kept.h"
 #include "lib/base/table.h"
+#include "lib/fabric/choice.h"
+#include "lib/fabric/effective.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/spread.h"
 
 /* A link of which so few samples are chance is named as dead. */
 #define DEAD_P 0.001
-/* Groups that one flow passes on its way up. */
-#define GROUPS_MAX 4
+/* Groups that one flow passes on its way up: a sprayed one those behind each link. */
+#define GROUPS_MAX (1 + FT_SPREAD_LINKS_MAX)
+/* Tiers in which switches choose among links up. */
+#define TIERS_MAX 3
 /* Hashed and compared as bytes: no padding. */
 struct key {
     uint64_t a, b; /* hosts, or the interned name of a job */
@@ -29,6 +33,8 @@ struct group_stats {
     uint32_t flows, sprayed;
     uint32_t first, end; /* of one flow: the links with samples are among these */
     uint32_t dst_nic;    /* of the flow, or of the last one */
+    uint32_t left;       /* from the switch to the destinations */
+    bool mixed;          /* these are at several distances */
     uint64_t possible;   /* links that lead on, by bit: of one flow where it is published */
     struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
 };
@@ -203,8 +209,14 @@ static void add_group_stats(struct group_stats *sum, const struct group_stats *p
 {
     sum->flows++;
     sum->sprayed += p->sprayed;
-    if (sum->dst_nic != p->dst_nic)
-        sum->possible |= ft_topology_nearest_links(t, ft_topology_group(t, p->group), p->dst_nic);
+    if (sum->dst_nic != p->dst_nic) {
+        const struct ft_group *g = ft_topology_group(t, p->group);
+        uint32_t left = ft_choice_distance(t, g->switch_id, p->dst_nic);
+
+        sum->possible |= ft_topology_nearest_links(t, g, p->dst_nic);
+        sum->mixed |= sum->flows > 1 && left != sum->left;
+        sum->left = left;
+    }
     sum->dst_nic = p->dst_nic;
     for (uint32_t i = p->first; i < p->end; i++) {
         struct ft_spread_link *to = &sum->links[i];
@@ -424,12 +436,95 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
     }
 }
 
+static bool entropy_at(const struct ft_spread *s, const struct key *key,
+                       const struct group_stats *p, const struct ft_topology *t, unsigned tiers,
+                       struct ft_entropy *out);
+
+/* What the switch behind a link chooses among, on the way up. False: that is not known. */
+static bool entropy_behind(const struct ft_spread *s, const struct key *key, uint32_t link,
+                           uint32_t dst_nic, const struct ft_topology *t, unsigned tiers,
+                           struct ft_entropy *out)
+{
+    uint32_t at = ft_topology_port(t, ft_topology_port(t, link)->peer)->switch_id;
+    uint32_t left = ft_choice_distance(t, at, dst_nic);
+    const struct ft_port *port;
+    struct key next = *key;
+    struct ft_choice choice;
+    const struct entry *e;
+
+    *out = FT_ENTROPY_NONE;
+    if (left == 0)
+        return true;
+    if (left == FT_NONE || !ft_choice_find(&choice, t, at, dst_nic, left - 1) || choice.count == 0)
+        return false;
+    port = ft_topology_port(t, choice.links[0]);
+    if (choice.count == 1 || port->direction != FT_DIRECTION_UP)
+        return true;
+    next.group = port->group;
+    for (uint32_t i = 1; i < choice.count; i++)
+        if (ft_topology_port(t, choice.links[i])->group != next.group)
+            return false;
+    e = next.group == FT_NONE || tiers == 1 ? NULL : ft_table_find(s->entries, &next);
+    return e && entropy_at(s, key, e->group_stats, t, tiers - 1, out);
+}
+
+/* Of the choices from a group on. */
+static bool entropy_at(const struct ft_spread *s, const struct key *key,
+                       const struct group_stats *p, const struct ft_topology *t, unsigned tiers,
+                       struct ft_entropy *out)
+{
+    const struct ft_group *g = ft_topology_group(t, p->group);
+    struct ft_entropy_link links[FT_SPREAD_LINKS_MAX];
+    uint32_t m = 0;
+
+    if (p->mixed)
+        return false;
+    for (uint32_t i = 0; i < g->link_count; i++) {
+        if (!(p->possible & UINT64_C(1) << i || p->links[i].samples))
+            continue;
+        links[m].samples = p->links[i].samples;
+        links[m].behind_id =
+            ft_topology_port(t, g->links[i])->peer == FT_NONE
+                ? FT_NONE
+                : ft_topology_port(t, ft_topology_port(t, g->links[i])->peer)->switch_id;
+        if (links[m].behind_id == FT_NONE)
+            return false;
+        if (!entropy_behind(s, key, g->links[i], p->dst_nic, t, tiers, &links[m].behind)) {
+            if (links[m].samples)
+                return false;
+            /* Nothing took it: what is behind it does not count. */
+            links[m].behind = FT_ENTROPY_NONE;
+        }
+        m++;
+    }
+    return m && ft_entropy_of(links, m, out);
+}
+
+/* Of all tiers, where the group is that of the switch where the traffic enters. */
+static void fill_whole(const struct ft_spread *s, Fabrictrace__Spread *out, const struct entry *e,
+                       const struct ft_topology *t)
+{
+    const struct ft_group *g = ft_topology_group(t, e->group_stats->group);
+    struct ft_effective effective;
+    struct ft_entropy entropy;
+
+    if (ft_topology_switch(t, g->switch_id)->tier != FT_TIER_LEAF ||
+        !entropy_at(s, &e->key, e->group_stats, t, TIERS_MAX, &entropy))
+        return;
+    ft_effective(&entropy, &effective);
+    out->has_end_to_end_paths = out->has_end_to_end_lo = out->has_end_to_end_hi = true;
+    out->end_to_end_paths = effective.paths;
+    out->end_to_end_lo = effective.lo;
+    out->end_to_end_hi = effective.hi;
+}
+
 static void publish_entry(struct ft_spread *s, const struct entry *e, const struct ft_topology *t,
                           const struct ft_span *span, const struct ft_emitter *emitter)
 {
     struct parts parts = {.out = FABRICTRACE__SPREAD__INIT};
 
     fill_group_stats(s, &parts, t, e->group_stats);
+    fill_whole(s, &parts.out, e, t);
     parts.out.has_of = true;
     parts.out.of = (Fabrictrace__SpreadOf)e->key.kind;
     if (e->key.kind == FABRICTRACE__SPREAD_OF__SPREAD_OF_JOB) {

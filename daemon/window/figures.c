@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "daemon/health/losses.h"
+#include "daemon/window/partial.h"
 #include "lib/base/grow.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/verdict.h"
@@ -30,11 +31,6 @@ struct pool {
     double byte_sum;
 };
 
-/* What there was, and what of it was taken in, until the close before. */
-struct seen {
-    uint64_t came, taken;
-};
-
 struct ft_figures_work {
     struct ft_chance *chance;
     struct pool layer[TIERS][DIRECTIONS];
@@ -44,10 +40,9 @@ struct ft_figures_work {
     double *p;
     size_t held_count, held_size, p_size;
     bool partial; /* the window was not seen from its start */
-    double seen;  /* share of what was sampled that was taken in; 1: all */
-    struct seen observations, samples;
-    const uint32_t *missing;
-    size_t missing_count;
+    double kept;  /* share of the samples that pollers did not thin out; 1: all */
+    struct ft_taken observations, samples;                 /* until the close before */
+    const struct ft_partition_list *missing, *unaccounted; /* NULL: not of a group */
     /* scratch of one group */
     double *flows, *bytes;
     uint64_t *certain, *speed;
@@ -83,6 +78,7 @@ struct ft_figures_work *ft_figures_work_new(void)
 
     if (!w)
         return NULL;
+    w->kept = 1;
     w->chance = ft_chance_new();
     certain = w->chance && pool_init(&w->fabric);
     for (int tier = 0; tier < TIERS && certain; tier++)
@@ -115,8 +111,7 @@ void ft_figures_work_free(struct ft_figures_work *w)
 void ft_figures_begin(struct ft_figures_work *w, bool partial)
 {
     w->partial = partial;
-    w->seen = 1;
-    w->missing_count = 0;
+    w->missing = w->unaccounted = NULL;
     w->held_count = 0;
     pool_reset(&w->fabric);
     for (int tier = 0; tier < TIERS; tier++)
@@ -124,30 +119,39 @@ void ft_figures_begin(struct ft_figures_work *w, bool partial)
             pool_reset(&w->layer[tier][d]);
 }
 
-static double share_since(struct seen *before, const struct seen *now)
+static struct ft_taken take_since(struct ft_taken *before, const struct ft_taken *now)
 {
-    uint64_t came = now->came - before->came, taken = now->taken - before->taken;
+    struct ft_taken since = {now->came - before->came, now->taken - before->taken};
 
     *before = *now;
-    return taken < came ? (double)taken / (double)came : 1;
+    return since;
 }
 
-void ft_figures_seen(struct ft_figures_work *w, const struct ft_join_stats *stats,
-                     const struct ft_losses *losses)
+static double share_of(const struct ft_taken *t)
 {
-    struct seen observations = {0, stats->observations[FT_JOIN_OK]}, samples = {0, 0};
+    return t->taken < t->came ? (double)t->taken / (double)t->came : 1;
+}
+
+struct ft_taken ft_figures_seen(struct ft_figures_work *w, const struct ft_join_stats *stats,
+                                const struct ft_losses *losses)
+{
+    struct ft_taken samples = {0, 0}, observations = {0, stats->observations[FT_JOIN_OK] -
+                                                             stats->recalled[FT_JOIN_OK]};
 
     for (int i = 0; i < FT_JOIN_RESULTS; i++)
-        observations.came += stats->observations[i];
+        observations.came += stats->observations[i] - stats->recalled[i];
     if (losses)
         ft_losses_thinned(losses, &samples.came, &samples.taken);
-    w->seen = share_since(&w->observations, &observations) * share_since(&w->samples, &samples);
+    samples = take_since(&w->samples, &samples);
+    w->kept = share_of(&samples);
+    return take_since(&w->observations, &observations);
 }
 
-void ft_figures_missing(struct ft_figures_work *w, const uint32_t *partitions, size_t count)
+void ft_figures_partitions(struct ft_figures_work *w, const struct ft_partition_list *missing,
+                           const struct ft_partition_list *unaccounted)
 {
-    w->missing = partitions;
-    w->missing_count = count;
+    w->missing = missing;
+    w->unaccounted = unaccounted;
 }
 
 static int reserve(struct ft_figures_work *w, size_t m)
@@ -167,9 +171,11 @@ static int reserve(struct ft_figures_work *w, size_t m)
 }
 
 static void begin_record(const struct ft_figures_work *w, Fabrictrace__Imbalance *out,
-                         const struct ft_topology *t, const struct ft_span *span,
-                         Fabrictrace__Scope scope, const char *name)
+                         const struct ft_loads *loads, const struct ft_topology *t,
+                         const struct ft_span *span, Fabrictrace__Scope scope, const char *name)
 {
+    double seen = share_of(&loads->observations) * w->kept;
+
     fabrictrace__imbalance__init(out);
     out->has_window_start_ms = out->has_window_end_ms = true;
     out->window_start_ms = (uint64_t)span->start_ms;
@@ -178,10 +184,16 @@ static void begin_record(const struct ft_figures_work *w, Fabrictrace__Imbalance
     out->has_scope = true;
     out->scope = scope;
     out->has_partial = out->partial = w->partial;
-    out->has_seen_share = w->seen < 1;
-    out->seen_share = w->seen;
-    out->missing_partitions = (uint32_t *)(uintptr_t)w->missing;
-    out->n_missing_partitions = w->missing_count;
+    out->has_seen_share = seen < 1;
+    out->seen_share = seen;
+    if (w->missing) {
+        out->missing_partitions = (uint32_t *)(uintptr_t)w->missing->item;
+        out->n_missing_partitions = w->missing->count;
+    }
+    if (w->unaccounted) {
+        out->unaccounted_partitions = (uint32_t *)(uintptr_t)w->unaccounted->item;
+        out->n_unaccounted_partitions = w->unaccounted->count;
+    }
     out->name = (char *)(uintptr_t)name;
 }
 
@@ -415,7 +427,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     }
     ft_figures_of(w->flows, w->speed, m, &of_flows);
     ft_figures_of(w->bytes, w->speed, m, &of_bytes);
-    begin_record(w, &out, t, span, FABRICTRACE__SCOPE__SCOPE_GROUP, group->name);
+    begin_record(w, &out, loads, t, span, FABRICTRACE__SCOPE__SCOPE_GROUP, group->name);
     fill_counts(&out, (uint32_t)m, (uint64_t)(flows + 0.5), unplaced, bytes);
     fill_figures(&out, &of_flows, &of_bytes);
     /* The model of chance assumes that a flow uses one link of the group. */
@@ -472,12 +484,12 @@ void ft_figures_end(struct ft_figures_work *w, const struct ft_loads *loads,
                 continue;
             snprintf(name, sizeof(name), "%s/%s", ft_tier_name((enum ft_tier)tier),
                      ft_direction_name(d ? FT_DIRECTION_DOWN : FT_DIRECTION_UP));
-            begin_record(w, &out, t, span, FABRICTRACE__SCOPE__SCOPE_LAYER, name);
+            begin_record(w, &out, loads, t, span, FABRICTRACE__SCOPE__SCOPE_LAYER, name);
             fill_pool(&out, &w->layer[tier][d], w->chance);
             emit(emitter, &out);
         }
     }
-    begin_record(w, &out, t, span, FABRICTRACE__SCOPE__SCOPE_FABRIC, ft_topology_fabric(t));
+    begin_record(w, &out, loads, t, span, FABRICTRACE__SCOPE__SCOPE_FABRIC, ft_topology_fabric(t));
     fill_pool(&out, &w->fabric, w->chance);
     /* A flow crosses several groups, yet it is one flow of the fabric. */
     out.flows = loads->placed;

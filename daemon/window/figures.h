@@ -11,6 +11,7 @@
 
 struct ft_figures_work;
 struct ft_losses;
+struct ft_partition_list;
 
 struct ft_figures_work *ft_figures_work_new(void);
 void ft_figures_work_free(struct ft_figures_work *work);
@@ -18,14 +19,16 @@ void ft_figures_work_free(struct ft_figures_work *work);
 /* Begins a window. */
 void ft_figures_begin(struct ft_figures_work *work, bool partial);
 
-/* After ft_figures_begin(), for the records: of the observations that came since the call before,
- * those that were taken in; and of the samples that pollers accounted for since then, those that
- * they did not thin out. losses NULL: nobody thinned any. */
-void ft_figures_seen(struct ft_figures_work *work, const struct ft_join_stats *stats,
-                     const struct ft_losses *losses);
+/* Once a window: the observations that came since the call before, without those that were only
+ * recalled, which are of windows before. Keeps for the records the share of the samples that
+ * pollers did not thin out, of those that they accounted for since then; losses NULL: none. */
+struct ft_taken ft_figures_seen(struct ft_figures_work *work, const struct ft_join_stats *stats,
+                                const struct ft_losses *losses);
 
-/* Partitions of flows that are missing in the window, for the records; borrowed until its end. */
-void ft_figures_missing(struct ft_figures_work *work, const uint32_t *partitions, size_t count);
+/* After ft_figures_begin(), for the records: the partitions of flows that are missing, and those
+ * that do not say how many observations came. Borrowed until the window's end. */
+void ft_figures_partitions(struct ft_figures_work *work, const struct ft_partition_list *missing,
+                           const struct ft_partition_list *unaccounted);
 
 /* One group: its figures, and its part in its layer and the fabric. -ENOMEM. */
 int ft_figures_group(struct ft_figures_work *work, const struct ft_loads *loads,

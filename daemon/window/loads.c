@@ -348,7 +348,8 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     struct ft_path_share shares[SHARES_MAX];
     struct ft_judgement judged;
     double bytes = (double)flow->bytes;
-    struct volume volume = {.bytes = bytes, .variance = bytes * bytes * ft_flow_variance(flow)};
+    struct volume volume = {.bytes = bytes,
+                            .variance = bytes * bytes * ft_flow_variance(flow, config->window_ms)};
     int64_t from_ms = flow->bytes_window * config->window_ms;
     struct ft_move_part parts[FT_MOVE_PARTS];
     bool certain, counts;

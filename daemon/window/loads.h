@@ -47,6 +47,11 @@ struct ft_cross_traffic {
     double bytes;
 };
 
+/* Observations that came since the close before, and how many of them were taken in. */
+struct ft_taken {
+    uint64_t came, taken;
+};
+
 struct ft_loads {
     struct ft_load *link; /* by egress port id */
     uint64_t *unplaced;   /* by group id */
@@ -58,6 +63,7 @@ struct ft_loads {
     double bytes;    /* of flows that count */
     struct ft_cross_traffic spine; /* both ends on one leaf, yet a spine saw it */
     struct ft_cross_traffic rail;
+    struct ft_taken observations;
     uint32_t summed; /* the group that was summed up last, and 1; 0: none */
     double sum;
 };

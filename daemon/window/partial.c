@@ -10,6 +10,8 @@
 #include <sys/queue.h>
 
 #define PIECES_MAX 4096
+/* More come in no window; so many of all partitions add up without overflow. */
+#define OBSERVATIONS_MAX (UINT64_C(1) << 50)
 
 /* A record that was taken. */
 struct part {
@@ -70,7 +72,8 @@ static bool is_amount(double value)
 
 static bool has_sums(const Fabrictrace__Partial *m)
 {
-    if (m->placed > m->flows)
+    if (m->placed > m->flows || m->observations > OBSERVATIONS_MAX ||
+        m->observations_taken > m->observations)
         return false;
     for (size_t i = 0; i < m->n_links; i++)
         if (!m->links[i]->switch_ || !m->links[i]->port || !is_amount(m->links[i]->flows_rest) ||
@@ -269,6 +272,12 @@ static void add_groups(struct ft_loads *loads, const struct ft_topology *t,
     }
 }
 
+/* Whether it says how many observations came; the pieces after the first do not. */
+static bool is_accounted(const Fabrictrace__Partial *m)
+{
+    return m->piece == 0 && m->has_observations && m->has_observations_taken;
+}
+
 static void add_message(struct ft_loads *loads, struct ft_join *join, uint32_t window,
                         const Fabrictrace__Partial *m)
 {
@@ -290,21 +299,39 @@ static void add_message(struct ft_loads *loads, struct ft_join *join, uint32_t w
     loads->spine.bytes += (double)m->spine_bytes;
     loads->rail.flows += m->rail_flows;
     loads->rail.bytes += (double)m->rail_bytes;
+    if (is_accounted(m)) {
+        loads->observations.came += m->observations;
+        loads->observations.taken += m->observations_taken;
+    }
+}
+
+static void list_partitions(const struct ft_partials *p, bool seen, struct ft_partition_list *out)
+{
+    out->count = 0;
+    for (uint32_t i = 0; i < p->all && i < FT_PARTITIONS_MAX; i++)
+        if (p->seen[i] == seen)
+            out->item[out->count++] = i;
+}
+
+/* Unknown is not the same as none. */
+static void mark_unaccounted(struct ft_partials *p, const Fabrictrace__Partial *m)
+{
+    if (m->piece == 0 && !is_accounted(m))
+        for (size_t i = 0; i < m->n_partitions; i++)
+            p->seen[m->partitions[i]] = true;
 }
 
 bool ft_partials_add(struct ft_partials *p, int64_t window_start_ms, uint32_t window,
-                     struct ft_loads *loads, struct ft_join *join, uint32_t *missing,
-                     size_t *missing_count)
+                     struct ft_loads *loads, struct ft_join *join,
+                     struct ft_partition_list *missing, struct ft_partition_list *unaccounted)
 {
     const struct part *part;
     bool partial = false;
 
-    *missing_count = 0;
     if (see(p, window_start_ms) < p->all)
         p->stats.windows_missing++;
-    for (uint32_t i = 0; i < p->all && i < FT_PARTITIONS_MAX; i++)
-        if (!p->seen[i])
-            missing[(*missing_count)++] = i;
+    list_partitions(p, false, missing);
+    memset(p->seen, 0, p->all * sizeof(*p->seen));
     TAILQ_FOREACH(part, &p->parts, next)
     {
         if ((int64_t)part->message->window_start_ms != window_start_ms ||
@@ -312,8 +339,10 @@ bool ft_partials_add(struct ft_partials *p, int64_t window_start_ms, uint32_t wi
             continue;
         partial |= part->message->partial;
         add_message(loads, join, window, part->message);
+        mark_unaccounted(p, part->message);
     }
-    return partial || *missing_count;
+    list_partitions(p, true, unaccounted);
+    return partial || missing->count;
 }
 
 void ft_partials_close(struct ft_partials *p, int64_t window_start_ms)

@@ -45,6 +45,12 @@ void ft_partial_emit(const struct ft_partial_origin *origin, const struct ft_loa
                      const struct ft_join *join, uint32_t window, const struct ft_span *span,
                      bool partial, const struct ft_emitter *emitter);
 
+/* Ascending. */
+struct ft_partition_list {
+    uint32_t item[FT_PARTITIONS_MAX];
+    size_t count;
+};
+
 struct ft_partials;
 
 struct ft_partials_stats {
@@ -64,12 +70,12 @@ int ft_partials_take(struct ft_partials *partials, const Fabrictrace__Partial *p
 bool ft_partials_complete(const struct ft_partials *partials, int64_t window_start_ms);
 
 /* Adds what there is of a window to its loads, and what samples said of ports to the join's; names
- * that the topology does not have are passed over. Lists the partitions that are missing: up to
- * FT_PARTITIONS_MAX. Elephants borrow from the partials until ft_partials_close(). Returns whether
- * any part was begun within the window. */
+ * that the topology does not have are passed over. Lists the partitions that are missing, and those
+ * that are there without how many observations came. Elephants borrow from the partials until
+ * ft_partials_close(). Returns whether any part was begun within the window, or is missing. */
 bool ft_partials_add(struct ft_partials *partials, int64_t window_start_ms, uint32_t window,
-                     struct ft_loads *loads, struct ft_join *join, uint32_t *missing,
-                     size_t *missing_count);
+                     struct ft_loads *loads, struct ft_join *join,
+                     struct ft_partition_list *missing, struct ft_partition_list *unaccounted);
 
 /* Forgets a window and those before it; more of them is late. */
 void ft_partials_close(struct ft_partials *partials, int64_t window_start_ms);

@@ -115,6 +115,7 @@ static void begin_piece(struct writer *w)
         return;
     m->has_flows = m->has_placed = m->has_bytes = m->has_spine_flows = m->has_spine_bytes = true;
     m->has_rail_flows = m->has_rail_bytes = true;
+    m->has_observations = m->has_observations_taken = true;
     m->flows = l->flows;
     m->placed = l->placed;
     m->bytes = (uint64_t)l->bytes;
@@ -122,6 +123,8 @@ static void begin_piece(struct writer *w)
     m->spine_bytes = (uint64_t)l->spine.bytes;
     m->rail_flows = l->rail.flows;
     m->rail_bytes = (uint64_t)l->rail.bytes;
+    m->observations = l->observations.came;
+    m->observations_taken = l->observations.taken;
 }
 
 static void end_piece(struct writer *w)

@@ -49,9 +49,8 @@ struct ft_window {
     int64_t complete_from_ms; /* records are taken since then */
     bool partial;             /* the window that is closed began before that */
     struct ft_span span, last;
-    uint32_t missing[FT_PARTITIONS_MAX]; /* partitions of flows; of the aggregator */
-    size_t missing_count;
-    const struct ft_losses *losses; /* NULL: no program accounts */
+    struct ft_partition_list missing, unaccounted; /* of the aggregator */
+    const struct ft_losses *losses;                /* NULL: no program accounts */
     struct ft_window_stats stats;
 };
 
@@ -161,7 +160,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
     w->partial = w->span.start_ms < w->complete_from_ms || ft_partial_behind(w->config.origin);
     ft_figures_begin(w->figures, w->partial);
-    ft_figures_seen(w->figures, ft_join_stats(w->join), w->losses);
+    w->loads.observations = ft_figures_seen(w->figures, ft_join_stats(w->join), w->losses);
     if (w->pairs)
         ft_pair_links_begin(w->pairs);
     if (w->spread)
@@ -274,6 +273,8 @@ static void close_flow(struct ft_window *w, uint32_t index)
             ft_detours_flow(w->detours, w->join, flow);
         if (w->spread)
             ft_spread_flow(w->spread, w->join, flow, &w->span, &w->emitter);
+        if (w->rhythms)
+            ft_rhythms_flow(w->rhythms, w->join, flow);
         if (w->hashes)
             ft_hashes_flow(w->hashes, w->join, flow, w->span.start_ms);
         if (w->inference)
@@ -515,11 +516,10 @@ static void end_flows(struct ft_window *w)
     }
     if (!w->config.partials)
         return;
-    w->missing_count = 0;
     w->partial = ft_partials_add(w->config.partials, w->span.start_ms, w->number, &w->loads,
-                                 w->join, w->missing, &w->missing_count);
+                                 w->join, &w->missing, &w->unaccounted);
     ft_figures_begin(w->figures, w->partial);
-    ft_figures_missing(w->figures, w->missing, w->missing_count);
+    ft_figures_partitions(w->figures, &w->missing, &w->unaccounted);
 }
 
 bool ft_window_step(struct ft_window *w, uint32_t items)

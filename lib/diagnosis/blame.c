@@ -22,6 +22,7 @@
 /* That a pair crosses a link. */
 struct crossing {
     uint32_t link, cell;
+    bool partly;
 };
 
 struct court {
@@ -82,18 +83,21 @@ static int blame_many(struct court *c, enum ft_side side, uint32_t worst, size_t
     return 0;
 }
 
-/* The pairs over a link that are accused and all: crossings from first on. ends: whether these are
- * of several senders and several receivers. */
-static size_t over_link(const struct court *c, size_t first, size_t *all, bool *ends)
+/* The pairs over a link that are accused, those that count for or against it, and all: crossings
+ * from first on. ends: whether the accused are of several senders and several receivers. */
+static size_t over_link(const struct court *c, size_t first, size_t *counted, size_t *all,
+                        bool *ends)
 {
     const struct ft_blame_cell *one = NULL;
     bool from = false, to = false;
     size_t slow = 0, i;
 
+    *counted = 0;
     for (i = first; i < c->crossing_count && c->crossings[i].link == c->crossings[first].link;
          i++) {
         const struct ft_blame_cell *cell = &c->cells[c->crossings[i].cell];
 
+        *counted += !c->crossings[i].partly || c->slow[c->crossings[i].cell];
         if (!accused(c, c->crossings[i].cell))
             continue;
         slow++;
@@ -121,12 +125,13 @@ static bool is_acquitted(const struct court *c, uint32_t link)
             high = middle;
     }
     for (; low < c->crossing_count && c->crossings[low].link == link; low++)
-        if (!c->slow[c->crossings[low].cell] && !c->cells[c->crossings[low].cell].before)
+        if (!c->slow[c->crossings[low].cell] && !c->cells[c->crossings[low].cell].before &&
+            !c->crossings[low].partly)
             return true;
     return false;
 }
 
-static int describe_link(struct court *c, size_t first, size_t all, uint32_t links)
+static int describe_link(struct court *c, size_t first, size_t counted, size_t all, uint32_t links)
 {
     uint32_t worst = FT_BLAME_NONE;
     struct ft_blame *b;
@@ -143,7 +148,7 @@ static int describe_link(struct court *c, size_t first, size_t all, uint32_t lin
         if (worst == FT_BLAME_NONE)
             worst = cell;
     }
-    rc = blame_many(c, FT_SIDE_PAIR, worst, n, all);
+    rc = blame_many(c, FT_SIDE_PAIR, worst, n, counted);
     if (rc)
         return rc;
     b = &c->out->items[c->out->count - 1];
@@ -160,27 +165,28 @@ static int describe_link(struct court *c, size_t first, size_t all, uint32_t lin
 static int describe_links(struct court *c)
 {
     for (;;) {
-        size_t best = 0, best_first = 0, best_all = 0, all;
+        size_t best = 0, best_first = 0, best_counted = 0, best_all = 0, counted, all;
         uint32_t links = 0;
         int rc;
 
         for (size_t i = 0; i < c->crossing_count; i += all) {
             bool ends;
-            size_t slow = over_link(c, i, &all, &ends);
+            size_t slow = over_link(c, i, &counted, &all, &ends);
 
-            if (!ends || slow < best || (double)slow < MOST_OF_LINK * (double)all)
+            if (!ends || slow < best || (double)slow < MOST_OF_LINK * (double)counted)
                 continue;
             /* Links that the same number of slow pairs cross cannot be distinguished. */
             links = slow == best ? links + 1 : 1;
-            if (slow == best && all >= best_all)
+            if (slow == best && counted >= best_counted)
                 continue;
             best = slow;
             best_first = i;
+            best_counted = counted;
             best_all = all;
         }
         if (best < 2)
             return 0;
-        rc = describe_link(c, best_first, best_all, links);
+        rc = describe_link(c, best_first, best_counted, best_all, links);
         if (rc)
             return rc;
     }
@@ -382,7 +388,8 @@ static int judge(struct court *c, uint32_t ends, double least, double usual)
             .value = c->cells[i].value, .row = c->cells[i].from, .column = c->cells[i].to};
         for (uint32_t k = 0; k < c->cells[i].link_count; k++)
             c->crossings[c->crossing_count++] =
-                (struct crossing){c->cells[i].links[k], (uint32_t)i};
+                (struct crossing){c->cells[i].links[k], (uint32_t)i,
+                                  k + c->cells[i].partly >= c->cells[i].link_count};
     }
     ft_task_sort(c->task, c->crossings, c->crossing_count, sizeof(*c->crossings), by_link);
     rc = ft_polish_init(&c->polish, c->polished, c->count, ends, ends, c->task);

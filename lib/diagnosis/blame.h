@@ -10,8 +10,9 @@
  * the residuals. A slow end makes all of its pairs slow: pairs that are not acquit it, whatever the
  * medians say. Before that, a link that all slow pairs of several senders and receivers have in
  * common is what they suffer from. Where a pair has no like in its row or column, as in a ring,
- * links decide as far as they can: a pair that is not slow acquits every link that it crosses, and
- * its own ends. What is not acquitted stays possible. Pure. Owner: the caller. Thread: one.
+ * links decide as far as they can: a pair that is not slow acquits every link that all of its
+ * traffic crosses, and its own ends. What is not acquitted stays possible. Pure. Owner: the caller.
+ * Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,8 +28,9 @@ struct ft_task;
 struct ft_blame_cell {
     double value;          /* logarithm of its delay per byte, over what is usual for its like */
     uint32_t from, to;     /* ends, numbered from 0 */
-    const uint32_t *links; /* that all of its traffic crosses, any numbers; borrowed */
+    const uint32_t *links; /* that its traffic crosses, any numbers; borrowed */
     uint32_t link_count;   /* 0: not known */
+    uint32_t partly;       /* the last so many of them: it acquits none of these */
     bool before;           /* measured before others became slow: it acquits no link */
 };
 

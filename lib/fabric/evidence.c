@@ -187,11 +187,6 @@ void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *
     }
 }
 
-struct volume {
-    uint64_t samples;
-    uint64_t bytes;
-};
-
 /* What sightings are alike in, besides their switch. */
 enum alike {
     ALIKE_SOURCE = 1 << 0,
@@ -215,13 +210,13 @@ static bool is_first(const struct ft_sighting *list, uint16_t i, unsigned in)
 }
 
 /* The most that one source has of the group that begins at i. */
-static struct volume best_source(const struct ft_sighting *list, uint16_t count, uint16_t i,
-                                 unsigned in, unsigned slot)
+static struct ft_volume best_source(const struct ft_sighting *list, uint16_t count, uint16_t i,
+                                    unsigned in, unsigned slot)
 {
-    struct volume best = {0};
+    struct ft_volume best = {0};
 
     for (uint16_t k = i; k < count; k++) {
-        struct volume own = {0};
+        struct ft_volume own = {.source = list[k].source};
 
         if (!are_alike(&list[k], &list[i], in) || !is_first(list, k, in | ALIKE_SOURCE))
             continue;
@@ -238,18 +233,22 @@ static struct volume best_source(const struct ft_sighting *list, uint16_t count,
 
 /* Over the ports in or out of the switch of sighting i, of each the best source. What names an
  * aggregate is left out: another source may name the member. */
-static struct volume sum_over_ports(const struct ft_sighting *list, uint16_t count, uint16_t i,
-                                    enum alike port, unsigned slot)
+static struct ft_volume sum_over_ports(const struct ft_sighting *list, uint16_t count, uint16_t i,
+                                       enum alike port, unsigned slot)
 {
-    struct volume sum = {0};
+    struct ft_volume sum = {0};
+    uint64_t most = 0;
 
     for (uint16_t k = i; k < count; k++) {
-        struct volume own;
+        struct ft_volume own;
 
         if (list[k].switch_id != list[i].switch_id || !is_first(list, k, port) ||
             !ft_is_port(port == ALIKE_IN ? list[k].in : list[k].out))
             continue;
         own = best_source(list, count, k, port, slot);
+        if (own.samples > most)
+            sum.source = own.source;
+        most = own.samples > most ? own.samples : most;
         sum.samples += own.samples;
         sum.bytes += own.bytes;
     }
@@ -264,14 +263,13 @@ static bool has_sources(const struct ft_sighting *list, uint16_t count, uint16_t
     return false;
 }
 
-void ft_evidence_volume(const struct ft_evidence *ev, unsigned slot, uint64_t *samples,
-                        uint64_t *bytes)
+struct ft_volume ft_evidence_volume(const struct ft_evidence *ev, unsigned slot)
 {
     const struct ft_sighting *list = ft_evidence_list(ev);
-    struct volume most = {0};
+    struct ft_volume most = {0};
 
     for (uint16_t i = 0; i < ev->count; i++) {
-        struct volume v[3] = {{0}};
+        struct ft_volume v[3] = {{0}};
 
         if (!is_first(list, i, 0))
             continue;
@@ -284,8 +282,7 @@ void ft_evidence_volume(const struct ft_evidence *ev, unsigned slot, uint64_t *s
             if (v[k].samples > most.samples)
                 most = v[k];
     }
-    *samples = most.samples;
-    *bytes = most.bytes;
+    return most;
 }
 
 uint64_t ft_evidence_samples_of(const struct ft_evidence *ev, uint8_t past, int64_t since_ms,

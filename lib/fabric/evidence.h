@@ -286,13 +286,18 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_hop *hop, uint64_t *here, uint64_t *by_hop);
 
+struct ft_volume {
+    uint64_t samples;
+    uint64_t bytes;
+    uint32_t source; /* that took them, or most of them */
+};
+
 /* Samples and bytes of one window (slot: its parity) at the switch that saw most: a flow's rate is
  * the estimate of its best-sampled hop, never a sum over hops. Within a switch no packet counts
  * twice: the sum is over one source; or over the ports in, of each its best source; or over the
  * ports out likewise; whichever is the most (line cards that sample their own ports add up, the two
  * ends of one way through the switch do not). */
-void ft_evidence_volume(const struct ft_evidence *ev, unsigned slot, uint64_t *samples,
-                        uint64_t *bytes);
+struct ft_volume ft_evidence_volume(const struct ft_evidence *ev, unsigned slot);
 
 /* Whether a switch above the leaves saw the flow. */
 bool ft_evidence_above_leaf(const struct ft_evidence *ev, const struct ft_topology *t);

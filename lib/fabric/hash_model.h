@@ -56,6 +56,7 @@ uint32_t ft_hash_entry(const struct ft_hash_input *in);
 struct ft_hash_flow {
     struct ft_hash_input in;
     uint32_t member;
+    uint32_t qp; /* destination queue pair; 0: not known */
 };
 
 enum ft_hash_kind {
@@ -107,6 +108,19 @@ int ft_hash_uses(const struct ft_hash_model *model, enum ft_hash_field field, bo
 
 /* Whether no flow like those seen can take that link, by a linear model. */
 bool ft_hash_never_chooses(const struct ft_hash_model *model, uint32_t member);
+
+/* Of flows whose destination queue pair is known. A switch may hash that, too: where it follows
+ * from the header in all flows that were seen, a model of the header alone is right for these and
+ * wrong for others. In `apart` directions it does not: were it hashed, a model that says all these
+ * flows rightly would have one chance in the links to the power of that. */
+struct ft_hash_qps {
+    uint32_t known; /* flows */
+    uint32_t apart;
+};
+int ft_hash_qps(const struct ft_hash_flow *flows, size_t count, struct ft_hash_qps *out);
+
+/* Whether a choice that is not linear in the header is so with the destination queue pair. */
+int ft_hash_takes_qp(const struct ft_hash_flow *flows, size_t count, uint32_t members, bool *takes);
 
 /* "linear"; "sport" */
 const char *ft_hash_field_name(enum ft_hash_field field);

@@ -11,11 +11,12 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/evidence.c lib/fabric/evidence.h lib/fabric/evidence_impl.h \
 	lib/fabric/choice.c lib/fabric/choice.h \
 	lib/fabric/hash_basis.c lib/fabric/hash_impl.h \
-	lib/fabric/hash_model.c lib/fabric/hash_model.h lib/fabric/hash_proof.c \
+	lib/fabric/hash_model.c lib/fabric/hash_model.h lib/fabric/hash_proof.c lib/fabric/hash_qp.c lib/fabric/effective.c lib/fabric/effective.h \
 	lib/fabric/hinted.c lib/fabric/hinted.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
+	lib/fabric/holds.c lib/fabric/holds.h \
 	lib/fabric/numbers.c lib/fabric/numbers.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/shares.c \

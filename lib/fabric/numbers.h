@@ -8,11 +8,17 @@
  * drawn at random, the lowest and the highest lie so far apart that span (c + 1) / (c - 1) is how
  * many were sent, and span over that number has the distribution Beta(c - 1, 2): an error of about
  * sqrt(2) / c, where counting samples has 1 / sqrt(c). Packets that were sent again have their
- * number already: they are not counted. Samples of all switches that saw the flow count alike,
- * since the numbers are the flow's own. Pure. Thread: one.
+ * number already: they are not counted.
+ *
+ * Samples come later than the packets that they are of, so that those of a window are of somewhat
+ * more or less than that. By how much is common to all of one source, and learnt of it (holds.h):
+ * each has its row, and its interval is wider by what the flow sends in that time at both ends. Of
+ * two sources that saw the flow the one counts that says it more exactly. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "lib/fabric/holds.h"
 
 /* Samples of a flow at one port pair, folded over a second or so. */
 struct ft_numbered {
@@ -28,24 +34,46 @@ struct ft_numbered {
     uint64_t packets; /* that they all stand for, numbered or not */
     uint64_t bytes;
     int64_t first_ms, last_ms;
-    bool odd; /* there were packets of data that are not numbered in one row */
+    int64_t start_ms;     /* of the interval that they were folded over */
+    uint32_t interval_ms; /* its length; 0: not known */
+    uint32_t source;      /* who took the samples */
+    bool odd;             /* there were packets of data that are not numbered in one row */
 };
+
+/* Of one source. Positions are after low; moments the low 32 bits of their ms. */
+struct ft_numbers_row {
+    uint32_t source, samples;
+    uint32_t low, span;
+    uint32_t at; /* the first number of the newest second */
+    uint32_t first_ms, last_ms;
+    uint32_t start_ms;    /* of the newest interval */
+    uint32_t from, to;    /* its lowest and highest number */
+    uint32_t before_to;   /* the highest of the interval before */
+    uint32_t middle;      /* between that one and the one before it; 0: not known */
+    uint32_t sent;        /* from the middle before to that one; 0: not known */
+    uint16_t interval_ms; /* 0: too long to learn of lags */
+    uint16_t in[3];       /* samples of the newest interval, and of those before; 0: none */
+    uint16_t first_in;    /* of the first interval */
+    uint16_t broken;      /* they cannot be put in one row */
+    uint32_t first_start_ms;
+};
+
+#define FT_NUMBERS_ROWS 2
 
 /* Those of one flow in one window. All zero: none yet. */
 struct ft_numbers {
-    uint32_t low, span;
-    uint32_t at;                /* the first number of the newest second, after low */
-    uint32_t first_ms, last_ms; /* moments of the first and newest sample: low 32 bits */
+    struct ft_numbers_row rows[FT_NUMBERS_ROWS];
     uint32_t samples, back, starts, acks;
     uint32_t qp : 24;
-    uint32_t broken : 8; /* they cannot be put in one row */
+    uint32_t broken : 8; /* they are not of one numbering */
     uint16_t frame_min, frame_max;
     uint16_t naks, rnrs;
     uint64_t packets; /* of the numbered ones */
     uint64_t bytes;   /* of all */
 };
 
-void ft_numbers_add(struct ft_numbers *n, const struct ft_numbered *more);
+/* What it says of its source's lags is noted; holds may be NULL. */
+void ft_numbers_add(struct ft_numbers *n, const struct ft_numbered *more, struct ft_holds *holds);
 
 /* What was sent, with 95 % intervals. */
 struct ft_numbers_sent {
@@ -57,9 +85,19 @@ struct ft_numbers_sent {
 /* Fewer samples say too little. */
 #define FT_NUMBERS_MIN 5
 
-/* counted_bytes is what counting `counted` samples says of the same time. False: the numbers say
- * nothing, or what counting contradicts. *out is written only where they do. */
-bool ft_numbers_sent(const struct ft_numbers *n, double counted_bytes, uint64_t counted,
+/* Whether the flow sent right before a window, and right after it. */
+struct ft_numbers_beside {
+    bool before, after;
+};
+
+/* Whether samples of `later` follow on those of `n`, a window before. */
+bool ft_numbers_go_on(const struct ft_numbers *n, const struct ft_numbers *later);
+
+/* What was sent in a window. counted_bytes is what counting `counted`
+ * samples says of the same time. False: the numbers say nothing, or what counting contradicts. *out
+ * is written only where they do. */
+bool ft_numbers_sent(const struct ft_numbers *n, struct ft_holds *holds,
+                     struct ft_numbers_beside beside, double counted_bytes, uint64_t counted,
                      struct ft_numbers_sent *out);
 
 /* The part of all packets that the span of c samples exceeds with probability 1 - p: the quantile

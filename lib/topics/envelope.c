@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 /* No sender gets to so many. */
 #define NUMBER_MAX (UINT64_C(1) << 53)

@@ -34,7 +34,7 @@ const char *ft_ingest_topic_name(enum ft_ingest_topic topic);
 int ft_envelope_write(struct ft_writer *w, const Fabrictrace__Envelope *envelope);
 
 /* NULL: not an envelope, or what it says of itself cannot be; its names are those that a sender
- * may have (lib/io/transport.h), its numbers go together. Free it. */
+ * may have (lib/io/transport/transport.h), its numbers go together. Free it. */
 Fabrictrace__Envelope *ft_envelope_read(const uint8_t *bytes, size_t len);
 void ft_envelope_free(Fabrictrace__Envelope *envelope);
 

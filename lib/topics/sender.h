@@ -10,13 +10,13 @@
  * With a spool they wait on disk instead, over restarts too: messages of an earlier start go out
  * before those of this one, as that start numbered them. Their records count as sent when they are
  * read from the spool; those that the spool dropped before are counted in messages alone.
- * Owner: the sender (lib/io/transport.h) that it is the way of. Thread: the loop's.
+ * Owner: the sender (lib/io/transport/transport.h) that it is the way of. Thread: the loop's.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/io/kafka.h"
-#include "lib/io/transport.h"
+#include "lib/io/kafka/producer.h"
+#include "lib/io/transport/transport.h"
 
 struct ft_topic_sender_config {
     struct ft_kafka_config kafka;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/base/log.h"
-#include "lib/io/kafka_properties.h"
+#include "lib/io/kafka/properties.h"
 #include "lib/topics/sender.h"
 
 #define ERROR_BYTES 512

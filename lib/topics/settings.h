@@ -10,7 +10,7 @@
 
 #include "lib/config/options.h"
 #include "lib/config/program.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 struct ft_topic_settings {
     char *brokers; /* NULL: TCP */

@@ -207,7 +207,7 @@ function Page(): JSX.Element {
                 <Scrubber />
             </header>
             <Banner />
-            <main id="main" tabIndex={-1} class={`view-${route.view}`}><View key={where} /></main>
+            <main id="main" tabIndex={-1} class={`view-${route.view}`} data-shown={where}><View key={where} /></main>
             <footer data-nocopy><span>fabrictrace listens; it sends nothing into the fabric.</span> <a href="licences.txt">Licences</a></footer>
             {help ? <Help close={() => setHelp(false)} /> : null}
         </>

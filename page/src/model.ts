@@ -2,6 +2,7 @@
 // The fabric as the views look at it: switches by tier, cables between them, and what each direction
 // of a cable is: used, idle, down, or not seen. Pure.
 import type { Event, Finding, Imbalance, Link, Switch, Topology } from './records.ts';
+import { percent, plural } from './text.ts';
 
 export type LinkState = 'used' | 'idle' | 'down' | 'unseen';
 
@@ -278,6 +279,15 @@ export function byScope(a: Imbalance, b: Imbalance): number {
         verdictRank(a.verdict) - verdictRank(b.verdict) ||
         (a.p_value ?? 2) - (b.p_value ?? 2) ||
         byName(a.name ?? '', b.name ?? '');
+}
+
+/** What the figures of a window lack: '' where nothing that is known of. */
+export function lacks(i: Imbalance): string {
+    const texts = [];
+    if (i.missing_partitions?.length) texts.push(`${plural(i.missing_partitions.length, 'partition')} of flows missing`);
+    if (i.seen_share !== undefined) texts.push(`${percent(i.seen_share)} of the observations were taken in`);
+    if (i.unaccounted_partitions?.length) texts.push('daemons of an earlier version do not say what they took in');
+    return texts.join('; ');
 }
 
 /** As the tool says it. */

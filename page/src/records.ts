@@ -133,6 +133,9 @@ export interface Imbalance {
     rail_crossings?: number;
     rail_crossings_share?: number;
     partial?: boolean;
+    seen_share?: number;
+    missing_partitions?: number[];
+    unaccounted_partitions?: number[];
 }
 
 export interface Victim {
@@ -388,6 +391,9 @@ export interface Spread {
     possible?: number;
     seen?: number;
     effective_paths?: number;
+    end_to_end_paths?: number;
+    end_to_end_lo?: number;
+    end_to_end_hi?: number;
     samples?: number;
     flows?: number;
     sprayed_flows?: number;
@@ -409,6 +415,7 @@ export interface Hash {
     never_chosen?: string[];
     effective_links?: number;
     effective_by_chance?: number;
+    hashes_qp?: boolean;
 }
 
 export interface QueuePair {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Memory } from '../src/history.ts';
-import { byScope, byWorst, fabricOf, isSmall, partsOf, slowdown, verdictText, type Cable } from '../src/model.ts';
+import { byScope, byWorst, fabricOf, isSmall, lacks, partsOf, slowdown, verdictText, type Cable } from '../src/model.ts';
 import type { Event, Link, Switch, Topology } from '../src/records.ts';
 
 function leafSpine(leaves: number, spines: number): Topology {
@@ -117,6 +117,13 @@ test('verdicts and what a collision costs', () => {
     assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 4, elephants_even: 2 } }), 2);
     // An even share below one flow cannot be had.
     assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 3, elephants_even: 0.5 } }), 3);
+});
+
+test('a window says what it lacks', () => {
+    assert.equal(lacks({ scope: 'fabric', missing_partitions: [], unaccounted_partitions: [] }), '');
+    assert.equal(lacks({ scope: 'fabric', seen_share: 0.887 }), '88.7 % of the observations were taken in');
+    assert.equal(lacks({ missing_partitions: [3], unaccounted_partitions: [4, 5] }),
+        '1 partition of flows missing; daemons of an earlier version do not say what they took in');
 });
 
 test('what the page remembers is bounded', () => {

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "proto/columns.h"
 #include "proto/record.h"
 

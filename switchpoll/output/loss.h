@@ -17,7 +17,7 @@
 
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 #include "switchpoll/output/sink.h"
 #include "switchpoll/sflow/ingest.h"
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "proto/fabrictrace.pb-c.h"
 #include "switchpoll/output/gather.h"
 #include "switchpoll/output/loss.h"

@@ -10,6 +10,7 @@
 #include "lib/base/prefix.h"
 #include "lib/base/reader.h"
 #include "proto/sflow.h"
+#include "proto/usid.h"
 #include "switchpoll/sflow/fold.h"
 
 /* Datagrams this many intervals older than the current one mean a clock that was set back. */
@@ -25,6 +26,7 @@ struct ft_ingest {
     struct ft_sflow_exporters *exporters;
     struct ft_prefix *listed; /* NULL: all are taken */
     size_t listed_count;
+    struct ft_usid_blocks blocks;
 
     bool running; /* an interval is open and start holds */
     struct ft_wall start;
@@ -140,6 +142,31 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
     return !in->duplicate;
 }
 
+/* A header around the flow has the path; the flow inside keeps its destination. Returns whether
+ * *stays is the flow's. */
+static bool is_shifted(struct ft_ingest *in, const struct ft_packet *packet, struct ft_ip *stays)
+{
+    enum ft_usid usid =
+        packet->has_outer ? FT_USID_NONE : ft_usid_stays(&in->blocks, &packet->tuple.dst, stays);
+
+    in->stats.usid_known += usid == FT_USID_KNOWN;
+    in->stats.usid_unknown += usid == FT_USID_UNKNOWN;
+    return usid == FT_USID_KNOWN;
+}
+
+static void add_flow(struct ft_ingest *in, const struct ft_sflow_flow *flow)
+{
+    struct ft_sflow_flow named;
+    struct ft_ip stays;
+
+    if (in->blocks.count && is_shifted(in, &flow->packet, &stays)) {
+        named = *flow;
+        named.packet.tuple.dst = stays;
+        flow = &named;
+    }
+    ft_fold_add(in->fold, &in->agent, in->sub_agent, flow, in->when);
+}
+
 static void on_flow(void *arg, const struct ft_sflow_flow *flow)
 {
     struct ft_ingest *in = arg;
@@ -148,7 +175,7 @@ static void on_flow(void *arg, const struct ft_sflow_flow *flow)
     if (!flow->has_packet)
         in->no_packet++;
     else
-        ft_fold_add(in->fold, &in->agent, in->sub_agent, flow, in->when);
+        add_flow(in, flow);
 }
 
 static void on_counters(void *arg, const struct ft_sflow_counters *counters)
@@ -234,6 +261,20 @@ int ft_ingest_take_exporters(struct ft_ingest *in, const struct ft_strings *expo
     free(in->listed);
     in->listed = list;
     in->listed_count = ft_prefixes_sort(list, exporters->count);
+    return 0;
+}
+
+int ft_ingest_take_blocks(struct ft_ingest *in, const struct ft_strings *blocks, uint64_t local)
+{
+    struct ft_usid_blocks taken = {.local = (uint32_t)local};
+
+    if (blocks->count > FT_USID_BLOCKS_MAX)
+        return -EINVAL;
+    for (; taken.count < blocks->count; taken.count++)
+        if (ft_usid_block_parse(blocks->items[taken.count], &taken.list[taken.count]))
+            return -EINVAL;
+    taken.count = ft_prefixes_sort(taken.list, taken.count);
+    in->blocks = taken;
     return 0;
 }
 

@@ -54,8 +54,10 @@ struct ft_ingest_stats {
     uint64_t thinned;          /* the daemon cannot take them all */
     uint64_t no_port_counters; /* counter samples of neither a port nor a processor */
 
-    uint64_t implausible; /* flow samples whose rate or length cannot be, and was cut */
-    uint64_t discards;    /* flow samples that are notifications of discarded packets */
+    uint64_t implausible;  /* flow samples whose rate or length cannot be, and was cut */
+    uint64_t discards;     /* flow samples that are notifications of discarded packets */
+    uint64_t usid_known;   /* flow samples whose destination was a container, and named */
+    uint64_t usid_unknown; /* others: it is not known what stays of it */
     uint64_t records[FT_SFLOW_RECORD_KINDS];
     uint64_t broken_records;
     uint64_t sums;         /* in the table now */
@@ -75,6 +77,11 @@ void ft_ingest_free(struct ft_ingest *ingest);
 /* Takes datagrams of these exporters alone, addresses and prefixes, by the agent address in them;
  * none: of all. -EINVAL, -ENOMEM: nothing has changed. */
 int ft_ingest_take_exporters(struct ft_ingest *ingest, const struct ft_strings *exporters);
+
+/* From now on destinations in these blocks are named by what stays of them (proto/usid.h); none: no
+ * destination is. -EINVAL: nothing has changed. */
+int ft_ingest_take_blocks(struct ft_ingest *ingest, const struct ft_strings *blocks,
+                          uint64_t local);
 
 /* Takes the payload of one UDP datagram, received at `when`. Returns whether it closed
  * an interval: records went to the sink. */

@@ -54,7 +54,8 @@ struct ft_sflow_pipeline *ft_sflow_pipeline_new(const struct ft_switchpoll_setti
     config.sink = p->sink;
     set_pace(p, settings);
     p->ingest = ft_ingest_new(&config);
-    if (!p->ingest || ft_ingest_take_exporters(p->ingest, &settings->exporters)) {
+    if (!p->ingest || ft_ingest_take_exporters(p->ingest, &settings->exporters) ||
+        ft_ingest_take_blocks(p->ingest, &settings->srv6_blocks, settings->srv6_local)) {
         ft_sflow_pipeline_free(p);
         return NULL;
     }
@@ -74,6 +75,7 @@ void ft_sflow_pipeline_reload(struct ft_sflow_pipeline *p,
 {
     if (ft_ingest_take_exporters(p->ingest, &settings->exporters))
         ft_log(FT_LOG_ERROR, "exporters: no memory; they are as before");
+    ft_ingest_take_blocks(p->ingest, &settings->srv6_blocks, settings->srv6_local);
     set_pace(p, settings);
     ft_ingest_set_interval(p->ingest, p->pace.base_ms, p->pace.interval_ms);
     ft_ingest_thin(p->ingest, p->pace.part);

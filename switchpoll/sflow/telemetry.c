@@ -43,6 +43,7 @@ static void write_samples(const struct ft_ingest_stats *s, struct ft_prom *p)
                                      {"table_full", s->table_full},
                                      {"thinned", s->thinned},
                                      {"no_port_counters", s->no_port_counters}};
+    const struct reason srv6[] = {{"known", s->usid_known}, {"unknown", s->usid_unknown}};
 
     ft_prom_one(p, FT_POLL_SAMPLES_RECEIVED, s->samples);
     ft_prom_one(p, FT_POLL_SAMPLES_PROCESSED, s->samples_processed);
@@ -55,6 +56,7 @@ static void write_samples(const struct ft_ingest_stats *s, struct ft_prom *p)
     ft_prom_one(p, FT_POLL_BROKEN_RECORDS, s->broken_records);
     ft_prom_one(p, FT_POLL_DISCARD_NOTIFICATIONS, s->discards);
     ft_prom_one(p, FT_POLL_IMPLAUSIBLE, s->implausible);
+    write_reasons(p, FT_POLL_MICRO_SIDS, srv6, sizeof(srv6) / sizeof(srv6[0]));
     ft_prom_one(p, FT_POLL_OBSERVATIONS, s->observations);
     ft_prom_one(p, FT_POLL_PORT_COUNTERS, s->ports.received);
     ft_prom_one(p, FT_POLL_PORT_COUNTERS_DROPPED, s->ports.refused);

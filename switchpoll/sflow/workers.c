@@ -332,6 +332,7 @@ static int init_worker(struct ft_workers *workers, struct worker *w,
     w->ingest = ft_ingest_new(&config);
     if (w->wake_fd < 0 || !w->ingest || !w->gather)
         return -ENOMEM;
+    ft_ingest_take_blocks(w->ingest, &settings->srv6_blocks, settings->srv6_local);
     return ft_ingest_take_exporters(w->ingest, &settings->exporters);
 }
 
@@ -490,6 +491,7 @@ int ft_workers_reload(struct ft_workers *workers, const struct ft_switchpoll_set
         ft_ingest_thin(w->ingest, 1);
         if (ft_ingest_take_exporters(w->ingest, &settings->exporters))
             ft_log(FT_LOG_ERROR, "exporters: no memory; they are as before");
+        ft_ingest_take_blocks(w->ingest, &settings->srv6_blocks, settings->srv6_local);
         report_lost(w);
         let_go(w);
         poke(w->wake_fd);

@@ -191,6 +191,20 @@ void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *v, size_t
     ft_identity_decide(&d->chassis, FT_IDENTITY_CHASSIS);
 }
 
+bool ft_device_lost_neighbors(const struct ft_device *d)
+{
+    return d->has_lldp && d->neighbors_read && d->neighbors_new.count < d->neighbors.count;
+}
+
+void ft_device_lldp_again(struct ft_device *d, const struct ft_snmp_varbind *varbinds, size_t count)
+{
+    ft_device_lldp(d, varbinds, count);
+    if (d->has_lldp)
+        return;
+    clear_neighbors(&d->neighbors_new);
+    d->neighbors_read = false;
+}
+
 static void drop_gone_ports(struct ft_device *d)
 {
     size_t kept = 0;

@@ -162,6 +162,14 @@ void ft_device_begin(struct ft_device *d, const struct ft_snmp_varbind *varbinds
 /* The answer to ft_mib_lldp(). */
 void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *varbinds, size_t count);
 
+/* Whether this poll found fewer neighbours than the one before. Then ft_mib_lldp() is to be asked
+ * once more, with its answer (count 0: none) to the next function: an agent whose LLDP is served by
+ * a sub-agent (AgentX, RFC 2741) answers as if there were no such table while that one is too slow.
+ * Where LLDP is not answered any more the neighbours stay those of before. */
+bool ft_device_lost_neighbors(const struct ft_device *d);
+void ft_device_lldp_again(struct ft_device *d, const struct ft_snmp_varbind *varbinds,
+                          size_t count);
+
 /* A cell of a table; `when` the agent answered it. An unknown ifIndex makes names due. */
 void ft_device_cell(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when);
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 
 /* Tables that are walked, each a set of columns side by side. */
 enum ft_mib_table {

@@ -25,16 +25,21 @@ static const enum ft_mib_table table_of[FT_POLL_END] = {
 
 static void on_reply(void *arg, const struct ft_snmp_reply *reply);
 
+static bool is_lldp(enum ft_poll_step step)
+{
+    return step == FT_POLL_LLDP || step == FT_POLL_LLDP_AGAIN;
+}
+
 static bool is_walk(enum ft_poll_step step)
 {
-    return step != FT_POLL_SYSTEM && step != FT_POLL_LLDP;
+    return step != FT_POLL_SYSTEM && !is_lldp(step);
 }
 
 static const char *step_name(enum ft_poll_step step)
 {
     if (step == FT_POLL_SYSTEM)
         return "SNMPv2-MIB system";
-    if (step == FT_POLL_LLDP)
+    if (is_lldp(step))
         return "LLDP-MIB lldpLocalSystemData";
     return ft_mib_table_name(table_of[step]);
 }
@@ -70,6 +75,8 @@ static bool is_requested(const struct ft_poll *p, enum ft_poll_step step)
         return p->names && p->device->address_new_count == 0;
     case FT_POLL_LAG:
         return p->names || p->lag;
+    case FT_POLL_LLDP_AGAIN:
+        return ft_device_lost_neighbors(p->device);
     case FT_POLL_LLDP_REMOTE_ADDRESSES:
     case FT_POLL_LLDP_LOCAL:
         return ft_device_has_new_neighbors(p->device);
@@ -114,7 +121,7 @@ static bool ask(struct ft_poll *p)
 
     if (p->step == FT_POLL_SYSTEM) {
         rc = ft_snmp_ask(p->session, ft_mib_system(), FT_MIB_SYSTEM_SCALARS, 0, on_reply, p);
-    } else if (p->step == FT_POLL_LLDP) {
+    } else if (is_lldp(p->step)) {
         rc = ft_snmp_ask(p->session, ft_mib_lldp(), FT_MIB_LLDP_SCALARS, 0, on_reply, p);
     } else {
         count = ft_walk_next(&p->walk, names, &repetitions);
@@ -167,6 +174,8 @@ static void take(struct ft_poll *p, const struct ft_snmp_reply *reply)
         ft_device_begin(p->device, reply->varbinds, reply->count, ft_mono_now());
     } else if (p->step == FT_POLL_LLDP) {
         ft_device_lldp(p->device, reply->varbinds, reply->count);
+    } else if (p->step == FT_POLL_LLDP_AGAIN) {
+        ft_device_lldp_again(p->device, reply->varbinds, reply->count);
     } else {
         ft_walk_take(&p->walk, reply->varbinds, reply->count, on_cell, p);
         if (ask(p))
@@ -202,6 +211,8 @@ static void on_reply(void *arg, const struct ft_snmp_reply *reply)
         if (reply->fault == FT_SNMP_TOO_BIG && ft_walk_shrink(&p->walk) && ask(p))
             return;
         ft_device_close(p->device, &p->walk, false);
+    } else if (p->step == FT_POLL_LLDP_AGAIN) {
+        ft_device_lldp_again(p->device, NULL, 0);
     }
     option = option_of(p, p->step);
     if (option)

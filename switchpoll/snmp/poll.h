@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "lib/base/clock.h"
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 #include "switchpoll/snmp/device.h"
 #include "switchpoll/snmp/walk.h"
 
@@ -26,6 +26,7 @@ enum ft_poll_step {
     FT_POLL_LAG,
     FT_POLL_LLDP,
     FT_POLL_LLDP_REMOTE,
+    FT_POLL_LLDP_AGAIN, /* where neighbours are gone */
     FT_POLL_LLDP_REMOTE_ADDRESSES,
     FT_POLL_LLDP_LOCAL,
     FT_POLL_PAUSE, /* last: many switches have not got them */

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "lib/io/loop.h"
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 #include "switchpoll/output/sink.h"
 #include "switchpoll/snmp/device.h"
 #include "switchpoll/snmp/targets.h"

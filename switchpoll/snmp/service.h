@@ -8,7 +8,7 @@
  */
 #include "lib/base/prometheus.h"
 #include "lib/io/loop.h"
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 #include "switchpoll/output/output.h"
 #include "switchpoll/settings.h"
 #include "switchpoll/snmp/poller.h"

@@ -15,7 +15,7 @@
 
 #include "lib/base/secret.h"
 #include "lib/config/yaml.h"
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 
 #define SNMP_PORT        161
 #define SECRET_BYTES_MAX 1024
@@ -89,18 +89,15 @@ static char *text_of(const struct reading *r, const struct ft_yaml *map, const c
 /* -errno, or 0 with the full path of a secret's file. */
 static int secret_path(const struct reading *r, const char *name, char path[PATH_MAX])
 {
-    const char *folder = getenv("CREDENTIALS_DIRECTORY");
     const char *slash = strrchr(r->file, '/');
-    int n;
+    char file[PATH_MAX];
+    int rc = ft_secret_file(name, file), n;
 
-    if (*name == '/')
-        n = snprintf(path, PATH_MAX, "%s", name);
-    else if (folder && *folder)
-        n = snprintf(path, PATH_MAX, "%s/%s", folder, name);
-    else
-        n = snprintf(path, PATH_MAX, "%.*s%s", slash ? (int)(slash - r->file + 1) : 0, r->file,
-                     name);
-    return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+    if (rc < 0)
+        return rc;
+    n = snprintf(path, PATH_MAX, "%.*s%s", slash && *file != '/' ? (int)(slash - r->file + 1) : 0,
+                 r->file, file);
+    return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 /* -errno, or 0 with the file's first line as a new text. */

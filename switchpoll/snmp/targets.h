@@ -22,8 +22,8 @@
  *     - {address: 192.0.2.13, also: [198.51.100.3]}   # further addresses, as of its sFlow agent
  *
  * Addresses are numbers: names are not looked up. A secret stands in a file of its own (without its
- * last newline; a relative path is below $CREDENTIALS_DIRECTORY where systemd sets it, else beside
- * this file), or here as auth_secret, priv_secret, community when this file cannot be read by all.
+ * last newline; a relative path is beside this file, credential:NAME one of the service manager's),
+ * or here as auth_secret, priv_secret, community when this file cannot be read by all.
  *
  * Owner: the caller. Thread: one.
  */
@@ -33,7 +33,7 @@
 #include "lib/base/diag.h"
 #include "lib/base/tuple.h"
 
-/* Texts as lib/io/snmp.h takes them, owned. */
+/* Texts as lib/io/snmp/snmp.h takes them, owned. */
 struct ft_target_credentials {
     char *name;
     int version;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 #include "switchpoll/snmp/mib.h"
 
 #define FT_WALK_COLUMNS_MAX 16

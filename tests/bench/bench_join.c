@@ -236,6 +236,7 @@ static void run(uint32_t flows, uint32_t known_max)
                              .elephants_max = flows},
                    .refresh_ms = 60000,
                    .victims_max = 32},
+        .news_max = 20000, /* as the program */
         .grace_ms = 3000,
         .events_max = 10000,
         .sources_max = 10,

@@ -54,6 +54,13 @@ E2E_OPTIONS =
 bench-e2e: tests/bench/fabric_flood switchpoll/fabrictrace-switchpoll daemon/fabrictraced
 	$(srcdir)/tests/bench/e2e.py $(E2E_OPTIONS)
 
+# Between two daemons, the first of which is killed or stopped; some minutes.
+EXTRA_DIST += tests/bench/failover.py
+FAILOVER_OPTIONS =
+.PHONY: bench-failover
+bench-failover: tests/kafka/feeder daemon/fabrictraced
+	$(srcdir)/tests/bench/failover.py $(FAILOVER_OPTIONS)
+
 # A collector to compare with, from Go's module proxy; absent ones are skipped by name.
 GOFLOW2_VERSION = v2.2.6
 CLEANFILES += tests/bench/goflow2

@@ -8,7 +8,7 @@ dist_check_SCRIPTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemo
 TESTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py tests/diagnosis/check_flight.py \
 	tests/diagnosis/check_outsider.py
 EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/daemon.py tests/diagnosis/fabric.py \
-	tests/diagnosis/job.py tests/diagnosis/lab.py \
+	tests/diagnosis/flows.py tests/diagnosis/job.py tests/diagnosis/lab.py \
 	tests/diagnosis/labfaults.py tests/diagnosis/labjob.py \
 	tests/diagnosis/outsider.py tests/diagnosis/run.py
 

@@ -7,7 +7,7 @@ tests_fabric_rocegen_LDADD = lib/base/libftbase.a $(XXHASH_LIBS)
 # Needs no root; the check against a real fabric is run.py.
 dist_check_SCRIPTS += tests/fabric/check_lab.py
 TESTS += tests/fabric/check_lab.py
-EXTRA_DIST += tests/fabric/fabric.py tests/fabric/run.py tests/fabric/demo.py \
+EXTRA_DIST += tests/fabric/ecmp.py tests/fabric/fabric.py tests/fabric/run.py tests/fabric/demo.py \
 	tests/fabric/lab/__init__.py tests/fabric/lab/agents.py tests/fabric/lab/blind.py \
 	tests/fabric/lab/broker.py \
 	tests/fabric/lab/course.py tests/fabric/lab/exporters.py tests/fabric/lab/fabric.py \

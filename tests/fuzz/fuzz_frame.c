@@ -3,7 +3,7 @@
  * less than it has, and what it takes is written as the same bytes. */
 #include "config.h"
 
-#include "lib/io/frame.h"
+#include "lib/io/transport/frame.h"
 
 #include <string.h>
 

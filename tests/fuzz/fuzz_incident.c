@@ -6,7 +6,7 @@
 #include "daemon/incident/head.h"
 #include "daemon/incident/player.h"
 #include "lib/files/topology_file.h"
-#include "lib/io/incident.h"
+#include "lib/io/disk/incident.h"
 #include "tests/fuzz/fuzz.h"
 
 static void read_file(const uint8_t *bytes, size_t len)

@@ -2,7 +2,7 @@
 /* Responses of a server: the body and the end are the same in whatever pieces one comes. */
 #include "config.h"
 
-#include "lib/io/http_response.h"
+#include "lib/io/http/response.h"
 
 #include <errno.h>
 #include <string.h>

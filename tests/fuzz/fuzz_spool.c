@@ -3,7 +3,7 @@
  * are written behind and all are read. What is read was whole, and the account balances. */
 #include "config.h"
 
-#include "lib/io/spool.h"
+#include "lib/io/disk/spool.h"
 
 #include <fcntl.h>
 #include <string.h>

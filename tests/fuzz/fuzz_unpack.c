@@ -2,7 +2,7 @@
 /* Files, packed or not: reading ends, and what is no packed file comes out as it is. */
 #include "config.h"
 
-#include "lib/io/unpack.h"
+#include "lib/io/disk/unpack.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -18,6 +18,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_json \
 	tests/fuzz/fuzz_message \
 	tests/fuzz/fuzz_packet \
+	tests/fuzz/fuzz_partial \
 	tests/fuzz/fuzz_plan \
 	tests/fuzz/fuzz_probe \
 	tests/fuzz/fuzz_ras \
@@ -36,6 +37,11 @@ fuzz_proto_libs = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) $(JA
 
 if FUZZING
 noinst_PROGRAMS += $(fuzz_programs)
+
+# These alone.
+fuzz: $(BUILT_SOURCES)
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) $(fuzz_programs)
+.PHONY: fuzz
 endif
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/smoke.sh
 
@@ -109,6 +115,10 @@ tests_fuzz_fuzz_json_LDADD = $(fuzz_proto_libs)
 tests_fuzz_fuzz_message_SOURCES = tests/fuzz/fuzz_message.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_message_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_message_LDADD = $(fuzz_proto_libs)
+
+tests_fuzz_fuzz_partial_SOURCES = tests/fuzz/fuzz_partial.c tests/fuzz/fuzz.h tests/unit/leafspine.h
+tests_fuzz_fuzz_partial_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_partial_LDADD = $(DAEMON_LIBS)
 
 tests_fuzz_fuzz_packet_SOURCES = tests/fuzz/fuzz_packet.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_packet_LDFLAGS = $(fuzz_ldflags)

@@ -33,15 +33,15 @@ declare -A below=(
 
 # third-party header (pattern): files that may include it (patterns)
 third_party=(
-    "event2/*        lib/io/*.c"
-    "net-snmp/*      lib/io/snmp*.c"
-    "librdkafka/*    lib/io/kafka*.c"
-    "curl/*          lib/io/web_client.c"
-    "openssl/*       lib/io/tls*.c"
-    "pcap.h          lib/io/pcap*.c"
-    "zlib.h          lib/io/unpack.c lib/io/http_gzip.c"
-    "zstd.h          lib/io/unpack.c lib/io/pack.c"
-    "pcap/*          lib/io/pcap*.c"
+    "event2/*        lib/io/*.c lib/io/*/*.c"
+    "net-snmp/*      lib/io/snmp/*.c"
+    "librdkafka/*    lib/io/kafka/*.c"
+    "curl/*          lib/io/http/web_client.c"
+    "openssl/*       lib/io/transport/tls.c lib/io/http/tls_client.c"
+    "pcap.h          lib/io/capture/*.c"
+    "zlib.h          lib/io/disk/unpack.c lib/io/http/gzip.c"
+    "zstd.h          lib/io/disk/unpack.c lib/io/disk/pack.c"
+    "pcap/*          lib/io/capture/*.c"
     "libmnl/*        lib/io/netlink*.c"
     "infiniband/*    lib/io/verbs.c agent/shim/shim.c"
     "systemd/*       lib/io/notify.c lib/io/journal.c"
@@ -49,7 +49,7 @@ third_party=(
     "term.h          cli/top/top_screen.c"
     "yaml.h          lib/config/yaml*.c"
     "xxhash.h        lib/base/*.c"
-    "jansson.h       proto/json*.c cli/output/answer.c lib/io/kafka_stats.c lib/io/registry*.c"
+    "jansson.h       proto/json*.c cli/output/answer.c lib/io/kafka/stats.c lib/io/kafka/registry*.c"
     "protobuf-c/*    proto/*"
 )
 

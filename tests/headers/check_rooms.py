@@ -122,6 +122,10 @@ def room_of(source, rooms):
     return folder
 
 
+def layer_of(room):
+    return "/".join(room.split("/")[:2]) if room.startswith("lib/") else room.split("/")[0]
+
+
 def faults_of(graph, rooms, layers):
     """Sentences about what does not hold."""
     for circle in circles_of(graph):
@@ -136,8 +140,9 @@ def faults_of(graph, rooms, layers):
             to = room_of(other, rooms)
             if at in rooms and to in rooms and rooms[to] > rooms[at]:
                 yield f"{source}: needs {name} of {other}, but {to}/ comes after {at}/"
-            if at in layers and to != at and to not in layers[at]:
-                yield f"{source}: needs {name} of {other}, but {at}/ may not use {to}/"
+            layer, below = layer_of(at), layer_of(to)
+            if layer in layers and below != layer and below not in layers[layer]:
+                yield f"{source}: needs {name} of {other}, but {layer}/ may not use {below}/"
     for folder, most in LOOSE.items():
         loose = [source for source in graph if os.path.dirname(source) == folder]
         if len(loose) > most:

@@ -20,6 +20,8 @@ HACKING = """
 
 | room | is |
 |---|---|
+| `lib/io/near/` | near |
+| `lib/io/far/` | far |
 | `daemon/join/` | first |
 | `daemon/api/` | last |
 """
@@ -56,6 +58,13 @@ FAULTS = {
     "a layer needs its sibling": (
         {"lib/io/b.c": "int ft_c(void);\nint ft_b(void) { return ft_c(); }\n"},
         "lib/io/b.c: needs ft_c of proto/c.c, but lib/io/ may not use proto/"),
+    "a room of a layer needs what comes after it": (
+        {"lib/io/near/f.c": "int ft_g(void);\nint ft_f(void) { return ft_g(); }\n",
+         "lib/io/far/g.c": "int ft_a(void);\nint ft_g(void) { return ft_a(); }\n"},
+        "lib/io/near/f.c: needs ft_g of lib/io/far/g.c, but lib/io/far/ comes after lib/io/near/"),
+    "a room of a layer needs another layer": (
+        {"lib/io/near/f.c": "int ft_c(void);\nint ft_f(void) { return ft_c(); }\n"},
+        "lib/io/near/f.c: needs ft_c of proto/c.c, but lib/io/ may not use proto/"),
     "HACKING names a file that is gone": (
         {"HACKING.md": HACKING + "\nThe walk: `e.c`, then `daemon/api/gone.c`.\n"},
         "HACKING.md: there is no daemon/api/gone.c"),

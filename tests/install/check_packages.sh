@@ -104,7 +104,8 @@ in_debian() { enter /packages/in_debian.sh "$(dpkg-deb -f "$(echo "$out"/fabrict
 
 with_systemd()
 {
-    enter sh -c 'apt-get -q -y --no-install-recommends install systemd-sysv dbus kmod procps /packages/*.deb &&
+    enter sh -c 'apt-get -q -y --no-install-recommends install systemd-sysv dbus kmod procps openssl snmpd \
+            /packages/*.deb && systemctl disable -q snmpd &&
         apt-get clean'
 }
 in_machine() { "$here/machine.py" "$work/root" "$work/machine"; }

@@ -33,6 +33,7 @@ await() # COMMAND...
         sleep 1
     done
     echo "awaited in vain: $*"
+    journalctl -q -b -n 20 -o cat
     return 1
 }
 
@@ -205,6 +206,8 @@ judge "a bad configuration is refused by name, the old one stays" reload_bad
 judge "each that is killed comes back" killed_comes_back
 judge "a hanging daemon is ended by the watchdog and comes back" hanging_comes_back
 judge "flows have paths again" job_done
+# shellcheck disable=SC1091 # beside us
+. "$(dirname "$0")/credentials.sh"
 judge "the journal names the manual" explained
 judge "no errors in the journal but those that were provoked" no_errors
 judge "an upgrade restarts what runs and keeps the configuration" upgrade

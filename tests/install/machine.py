@@ -77,7 +77,8 @@ def prepare(root, guest):
     (root / "etc/systemd/system/packages-test.service").write_text(SERVICE)
     (root / "packages/run-test").write_text(RUN_TEST)
     (root / "packages/run-test").chmod(0o755)
-    shutil.copy2(HERE / "in_machine.sh", root / "packages")
+    for name in ("in_machine.sh", "credentials.sh"):
+        shutil.copy2(HERE / name, root / "packages")
     wants = root / "etc/systemd/system/multi-user.target.wants"
     wants.mkdir(exist_ok=True)
     (wants / "packages-test.service").symlink_to("../packages-test.service")

@@ -5,7 +5,7 @@ traffic through one daemon over TCP and through 1, 2 and 4 members gives the sam
 imbalance, record by record. Of two groups one loses a member by kill -9 in the middle, the other gets
 one more: the same but for two windows at most, which say what they miss. No member is told which
 partitions are its own. usage: check_group.py [--seconds N] [--flows N] [--case NAME]
-[--seed N] [--turns] [--grace SECONDS] [--traffic FOLDER] [--keep FOLDER] (in the build folder)"""
+[--seed N] [--turns [--changes]] [--grace SECONDS] [--traffic FOLDER] [--keep FOLDER] (in the build folder)"""
 import argparse
 import json
 import os
@@ -31,7 +31,7 @@ PARTITIONS = 8  # as group.partition_of() has it
 WINDOW_MS, GRACE_S = 10000, 5
 WAIT_S = 240  # on an idle machine
 seconds, keep, flows, case, seed, turns = 70, None, 300, "steady2", 1, False
-kept = None
+kept, changes_alone = None, False
 INGEST = ("flows", "state", "reports")
 
 
@@ -316,7 +316,7 @@ def one_by_one(rig):
     end_alone(rig)
     print_sizes(rig.endpoint, "one.", seconds)
     end_turn(rig, groups)
-    for name, members in (("two", 2), ("four", 4)):
+    for name, members in () if changes_alone else (("two", 2), ("four", 4)):
         groups = [rig.group(name, members)]
         rig.feed(groups)
         if name == "four":
@@ -387,11 +387,14 @@ if __name__ == "__main__":
     parser.add_argument("--case", default=case, help="of tests/fidelity, or large: 64 leaves")
     parser.add_argument("--seed", type=int, default=seed)
     parser.add_argument("--turns", action="store_true", help="groups one after the other")
+    parser.add_argument("--changes", action="store_true",
+                        help="with --turns: without the groups of two and four that stay as they are")
     parser.add_argument("--traffic", type=Path, help="a folder that keeps what is recorded, for other runs")
     parser.add_argument("--grace", type=int, default=GRACE_S)
     parser.add_argument("--keep", type=Path, help="records and logs")
     args = parser.parse_args()
     seconds, keep, flows, case = args.seconds, args.keep, args.flows, args.case
+    changes_alone = args.changes
     seed, turns, GRACE_S, kept = args.seed, args.turns, args.grace, args.traffic
     try:
         broker.fetch()

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/io/kafka.h"
+#include "lib/io/kafka/producer.h"
 
 #define MESSAGES 20000
 #define KEYS     97

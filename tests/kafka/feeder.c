@@ -3,9 +3,10 @@
  * Sends records of a file to several daemons at once as a program of ours would, each second of
  * them when it is over: their times are moved to now. So all get the same records, over TCP or over
  * Kafka. At the end it waits until all is acknowledged, and writes a line of JSON: what it sent to
- * each, what of it was dropped, and how far it was behind at most.
+ * each, what of it was dropped, and how far it was behind at most. Records that are no observations
+ * go at once, as they are.
  *
- * usage: feeder FILE (tcp HOST:PORT | kafka BROKERS PREFIX PARTITIONS)...
+ * usage: feeder FILE (tcp HOST:PORT[,STANDBY] | kafka BROKERS PREFIX PARTITIONS)...
  * FILE has lines of NDJSON in the order of their time_ms.
  */
 #include "config.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "lib/topics/sender.h"
 #include "proto/columns.h"
 #include "proto/record.h"
@@ -73,6 +74,11 @@ static Fabrictrace__Record *read_record(struct feeder *f)
     return record;
 }
 
+static bool is_observation(const Fabrictrace__Record *record)
+{
+    return record && record->kind_case == FABRICTRACE__RECORD__KIND_OBSERVATION;
+}
+
 /* Moves an observation's times; its end is when it goes out. */
 static int64_t move(struct feeder *f, Fabrictrace__Observation *o)
 {
@@ -102,6 +108,15 @@ static void add(struct feeder *f, const Fabrictrace__Observation *o)
     f->records++;
 }
 
+static void add_as_it_is(struct feeder *f, Fabrictrace__Record *record)
+{
+    if (f->batch.len > BATCH_BYTES / 2)
+        send_batch(f);
+    if (ft_batch_pack(&record, 1, &f->batch))
+        fail("record", "too large");
+    f->records++;
+}
+
 static void on_flushed(void *arg)
 {
     struct feeder *f = arg;
@@ -116,10 +131,10 @@ static void on_flushed(void *arg)
     for (size_t i = 0; i < f->count; i++) {
         ft_sender_stats(f->targets[i], &s);
         printf("%s{\"records\": %" PRIu64 ", \"acked\": %" PRIu64 ", \"dropped\": %" PRIu64
-               ", \"payloads\": %" PRIu64 ", \"shift_ms\": %" PRId64 ", \"behind_ms\": %" PRId64
-               "}",
-               i ? ", " : "", s.records, s.records_acked, s.records_dropped, s.payloads,
-               f->shift_ms, f->behind_ms);
+               ", \"repeated\": %" PRIu64 ", \"payloads\": %" PRIu64 ", \"shift_ms\": %" PRId64
+               ", \"behind_ms\": %" PRId64 "}",
+               i ? ", " : "", s.records, s.records_acked, s.records_dropped, s.records_repeated,
+               s.payloads, f->shift_ms, f->behind_ms);
     }
     printf("]\n");
     ft_loop_exit(f->loop, 0);
@@ -135,9 +150,7 @@ static void on_tick(void *arg)
     for (int taken = 0; f->file && taken < TICK_RECORDS; taken++) {
         if (!f->ahead) {
             f->ahead = read_record(f);
-            if (f->ahead && f->ahead->kind_case != FABRICTRACE__RECORD__KIND_OBSERVATION)
-                fail("record", "is no observation");
-            if (f->ahead)
+            if (is_observation(f->ahead))
                 due_ms = move(f, f->ahead->observation);
         }
         behind_ms = ft_wall_now().ms - due_ms;
@@ -150,8 +163,12 @@ static void on_tick(void *arg)
             ft_sender_flush(f->targets[0], FLUSH_NS, on_flushed, f);
             return;
         }
-        f->behind_ms = behind_ms > f->behind_ms ? behind_ms : f->behind_ms;
-        add(f, f->ahead->observation);
+        if (is_observation(f->ahead) && behind_ms > f->behind_ms)
+            f->behind_ms = behind_ms;
+        if (is_observation(f->ahead))
+            add(f, f->ahead->observation);
+        else
+            add_as_it_is(f, f->ahead);
         ft_record_free(f->ahead);
         f->ahead = NULL;
     }
@@ -169,7 +186,10 @@ static void add_target(struct feeder *f, char **argv, bool kafka)
         .boot_id = 1,
         .partitions = kafka ? (uint32_t)strtoul(argv[2], NULL, 10) : 1,
     };
+    char *standby = kafka ? NULL : strchr(argv[0], ',');
+    const char *const others[] = {standby ? standby + 1 : NULL, NULL};
     struct ft_sender_config config = {.endpoint = argv[0],
+                                      .others = others,
                                       .source_id = "feeder",
                                       .program = "fabrictrace-switchpoll",
                                       .boot_id = 1,
@@ -177,6 +197,8 @@ static void add_target(struct feeder *f, char **argv, bool kafka)
     struct ft_sender_transport transport;
     char error[512];
 
+    if (standby)
+        *standby = '\0';
     if (kafka && ft_topic_sender_open(f->loop, &topics, &transport, error, sizeof(error)))
         fail("kafka", error);
     config.transport = kafka ? &transport : NULL;

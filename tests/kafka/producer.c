@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/io/kafka.h"
+#include "lib/io/kafka/producer.h"
 
 #define MS         INT64_C(1000000)
 #define TOPICS     3

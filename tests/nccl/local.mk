@@ -29,7 +29,7 @@ TESTS += tests/nccl/harness.sh tests/nccl/live.py tests/nccl/progress.py tests/n
 # A second plugin, to be loaded behind ours.
 counting_plugin = tests/nccl/counting.so
 $(counting_plugin): tests/nccl/counting.c agent/nccl/abi.h config.h
-	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(AM_CPPFLAGS) $(CPPFLAGS) $(nccl_cflags) \
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) $(AM_CPPFLAGS) $(places) $(CPPFLAGS) $(nccl_cflags) \
 		-fvisibility=default $(CFLAGS) $(LDFLAGS) -shared -o $@ $(srcdir)/tests/nccl/counting.c
 EXTRA_DIST += tests/nccl/counting.c
 CLEANFILES += $(counting_plugin)

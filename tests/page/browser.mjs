@@ -43,9 +43,15 @@ export async function withBrowser(work) {
     });
     try {
         await work(context);
-    } finally {
+    } catch (error) {
+        // Whatever was waited for and did not come, with the line that waited.
+        check('it comes to its end', false, (error.stack ?? String(error)).replace(/\n\s*/g, ' | '));
+    }
+    try {
         await context.close();
-        rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+        rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
+    } catch (error) {
+        console.log(`left behind: ${folder}: ${error}`); // says nothing about the page
     }
 }
 
@@ -79,8 +85,12 @@ export async function axe(page) {
     return found;
 }
 
-/** Until the page shows a window and the view has its answers. */
+/** Until the page shows a window and the view that its address names, which has its answers. */
 export async function settled(page) {
     await page.waitForSelector('header[data-window]');
-    await page.waitForFunction(() => !/Asking/.test(document.querySelector('main')?.textContent ?? ''));
+    await page.waitForFunction(() => {
+        const main = document.querySelector('main');
+        const asked = location.hash.replace(/^#\/|\?.*/g, '').split('/').map(decodeURIComponent).join('/') || 'fabric';
+        return main?.dataset.shown === asked && !/Asking/.test(main.textContent);
+    });
 }

@@ -107,9 +107,9 @@ async function matrices(context, url, paper) {
     await page.goto(`${url}#/fabric`);
     await settled(page);
     const canvas = page.locator('.matrix').nth(0).locator('canvas');
-    await canvas.waitFor();
-    const box = await canvas.boundingBox();
-    await page.mouse.click(box.x + box.width - 4, box.y + box.height - 4);
+    await canvas.hover(); // waits until its size, which follows from the screen's, stands
+    const { width, height } = await canvas.boundingBox();
+    await canvas.click({ position: { x: width - 4, y: height - 4 } });
     await page.waitForFunction(() => document.querySelector('main h1')?.textContent?.startsWith('Link leaf512 '));
     check('a click on the last cell opens the last link', (await heading(page)) === 'Link leaf512 Ethernet56', await heading(page));
     check('512 leaves: nothing complains', page.complaints.length === 0, page.complaints.slice(0, 5).join('; '));

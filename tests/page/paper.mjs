@@ -378,7 +378,7 @@ export class Paper {
         case 'spread':
             return list(query.get('job') === '88' ? [
                 { schema: 'fabrictrace.spread.v1', ...this.span(this.number), of: 'job', job: '88', switch: 'leaf2', group: 'leaf2/up', possible: 4, seen: 4, effective_paths: 3.4, samples: 812, flows: 9, even_p: 0.31, least: up(2), least_p: 0.5 },
-                { schema: 'fabrictrace.spread.v1', ...this.span(this.number), of: 'job', job: '88', switch: 'leaf1', group: 'leaf1/up', possible: 4, seen: 3, effective_paths: 2.8, samples: 990, flows: 40, sprayed_flows: 2, even_p: 1e-5, least: up(3), least_p: 1e-5, dead: [up(3)] },
+                { schema: 'fabrictrace.spread.v1', ...this.span(this.number), of: 'job', job: '88', switch: 'leaf1', group: 'leaf1/up', possible: 4, seen: 3, effective_paths: 2.8, end_to_end_paths: 10.2, end_to_end_lo: 8.1, end_to_end_hi: 12.4, samples: 990, flows: 40, sprayed_flows: 2, even_p: 1e-5, least: up(3), least_p: 1e-5, dead: [up(3)] },
             ] : []);
         case 'hashes':
             return list(query.get('group') === 'leaf1/up' ? [{ schema: 'fabrictrace.hash.v1', switch: 'leaf1', group: 'leaf1/up', members: [0, 1, 2, 3].map(up), model: 'linear', accuracy: 0.98, predicted: 400, observations: 612, inputs: ['src', 'sport'], never_chosen: [up(3)] }] : []);

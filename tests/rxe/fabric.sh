@@ -6,7 +6,6 @@
 # spine that loses packets. The judge on the host compares what the daemon published with the wire.
 . ./common.sh
 . ./guestfabric.sh
-seconds=14
 raised_least=14
 looks=0
 rc=0
@@ -76,6 +75,7 @@ longer_reports()
 
 say "kernel $(uname -r)"
 longer_reports || exit 1
+longer_windows || exit 1
 load_programs || exit 1
 raise_fabric || exit 1
 say "fabric"
@@ -89,7 +89,7 @@ start_clients || exit 1
 say "$(<"$plan/ends") ends of queue pairs"
 now_ms >"$out/start"
 rdma -j resource show qp -d >"$out/qp.json"
-enough=$((SECONDS + seconds))
+enough=$((SECONDS + 7 * window / 2))
 until_ 'look && [ $SECONDS -ge $enough ] && placed' || rc=1
 now_ms >"$out/stop"
 say "flows"

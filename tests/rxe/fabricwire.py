@@ -199,10 +199,11 @@ class FabricJudge(Tally):
     def whole_windows(self):
         """Windows while all flows ran, without those of which samples may have been late: as soon as the
         window's end, or while the next one was open."""
-        late, length_ms = self.late(), 1000 * self.plan.window_s
-        windows = paths.full_windows(self.records, self.moment("start"), self.moment("stop"))
-        return [(start_ms, records) for start_ms, records in windows
-                if not any(begin < start_ms + 3 * length_ms and end > start_ms + length_ms
+        late = self.late()
+        windows = [(start_ms, records[0]["window_end_ms"], records) for start_ms, records in
+                   paths.full_windows(self.records, self.moment("start"), self.moment("stop"))]
+        return [(start_ms, end_ms, records) for start_ms, end_ms, records in windows
+                if not any(begin < start_ms + 3 * (end_ms - start_ms) and end > end_ms
                            for begin, end in late)]
 
     def imbalance(self):
@@ -210,8 +211,8 @@ class FabricJudge(Tally):
         flow that is not sure is left out; each must have been compared once."""
         wrong, compared = [], collections.Counter()
         windows = self.whole_windows()
-        for start_ms, records in windows:
-            sent, unsure = self.sent_in(start_ms, start_ms + 1000 * self.plan.window_s)
+        for start_ms, end_ms, records in windows:
+            sent, unsure = self.sent_in(start_ms, end_ms)
             loads = truth.loads(self.layout, {flow: self.paths[flow] for flow in unsure})
             sure = {name for name, values in loads.items() if not sum(values)}
             compared.update(sure)

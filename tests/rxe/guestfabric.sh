@@ -7,6 +7,7 @@
 plan=$share/plan
 libraries=/tmp/lib
 rate=2mbit # at which a host sends
+window=4   # seconds
 uacctds=()
 agents=()
 captures=()
@@ -21,6 +22,14 @@ load_programs()
     cp -r "$share/lib" "$libraries"
     find "$share" -maxdepth 1 -type f -executable -exec cp -t /tmp {} +
     export LD_LIBRARY_PATH=$libraries
+}
+
+# On a slow machine a queue pair sends as seldom: in a window there has to be a packet of each.
+longer_windows()
+{
+    local seconds=$((4 * slow / 100))
+    window=$((seconds < 12 ? seconds : 12))
+    sed -i "s/^window: .*/window: ${window}s/" "$plan/fabrictraced.yaml"
 }
 
 raise_fabric() { raise_links && raise_routers && raise_hosts; }

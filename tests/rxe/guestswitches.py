@@ -13,6 +13,7 @@ PROGRAMS = tuple(program for program in guestfabric.PROGRAMS if not program.star
 # On an idle machine. An answer that comes later than the poller waits is asked for again.
 POLL_S = 4
 TIMEOUT_S = 2
+LLDP_TTL_S = 120  # as by default (IEEE 802.1AB, 10.5): here no link goes down, and lldpd may have to wait
 USERS = ("v3",)  # a key takes a while where the processor is emulated
 FIELDS = {4: "ip_src,ip_dst,nw_proto,udp_src,udp_dst", 6: "ipv6_src,ipv6_dst,nw_proto,udp_src,udp_dst"}
 
@@ -75,4 +76,5 @@ def write(share, plan):
         put(folder, f"{switch}.ports", (f"{port.name} {_number(port)}" for port in layout.ports(switch)))
         put(folder, f"{switch}.address", [layout.mgmt(switch)])
         (folder / switch).mkdir()
-        agents.write_agent(folder / switch, layout, switch, f"/run/{switch}", USERS)
+        agents.write_agent(folder / switch, layout, switch, f"/run/{switch}", USERS,
+                           LLDP_TTL_S // agents.TX_INTERVAL_S)

@@ -40,8 +40,11 @@ router()
     daemon lists 9478
     until_ 'listening 9477 && listening 9478' 30 || return 1
     until_ "says 'listening on' $out/tcpdump-1.log && says 'listening on' $out/tcpdump-2.log" || return 1
+    # For how long queue pairs send: a slow machine needs more time to pair them.
+    n=$((9 * slow / 100))
+    echo $((n < 60 ? n : 60)) >"$out/seconds"
     tell router-up
-    until_ 'there done-host1 && there done-host2' 120 || rc=1
+    until_ 'there done-host1 && there done-host2' 180 || rc=1
     pause 3
     for n in "${daemons[@]}" "${captures[@]}"; do
         kill "$n" && wait "$n" || { say "$n ended with $?" && rc=1; }
@@ -60,7 +63,7 @@ agent() # NAME PORT QUERY
 
 write_bw() # QPS [SERVER]
 {
-    SLURM_JOB_ID=${2:+job-$MACHINE} ib_write_bw -d rxe0 -x 1 -q "$1" -u 19 -F -s 4096 -D 9 \
+    SLURM_JOB_ID=${2:+job-$MACHINE} ib_write_bw -d rxe0 -x 1 -q "$1" -u 19 -F -s 4096 -D "$(<"$out/seconds")" \
         -p "2000$1" ${2:+"$2"} >"$out/write-$MACHINE-$1.log" 2>&1 &
     tests+=($!)
 }

@@ -9,7 +9,7 @@ shim_parts = tests/shim/fake/libibverbs.so.1 tests/shim/fake/libmlx5.so.1 tests/
 	tests/shim/asan/libibverbs.so tests/shim/asan/job
 check_DATA += $(shim) $(shim_parts)
 CLEANFILES += $(shim_parts)
-shim_compile = $(CC) $(AM_CPPFLAGS) $(CPPFLAGS) $(IBVERBS_CFLAGS) -std=gnu11 $(WARN_FLAGS) $(CFLAGS)
+shim_compile = $(CC) $(AM_CPPFLAGS) $(places) $(CPPFLAGS) $(IBVERBS_CFLAGS) -std=gnu11 $(WARN_FLAGS) $(CFLAGS)
 shim_asan = -fsanitize=address,undefined -fno-sanitize-recover=all -g
 
 tests/shim/fake/libibverbs.so.1: tests/shim/fake_verbs.c tests/shim/fake_verbs.map config.h

@@ -14,7 +14,7 @@
 #include "daemon/history/history.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 #include "proto/record.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"

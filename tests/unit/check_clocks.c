@@ -122,6 +122,25 @@ START_TEST(delay_is_no_clock)
 }
 END_TEST
 
+/* Hosts that have little time to report are late by about the same. Who is on time is not ahead. */
+START_TEST(delay_of_most_is_no_clock_of_the_others)
+{
+    setup();
+    for (uint32_t w = 1; w <= 9; w++) {
+        char host[8];
+
+        for (int i = 0; i < 8; i++) {
+            snprintf(host, sizeof(host), "gpu%d", i);
+            tell(host, w, w < 6 ? -2400 - 10 * i : -4900 - 10 * i);
+        }
+        tell("poller", w, -20);
+        close_window(w);
+    }
+    ck_assert_int_eq(got.raised, 0);
+    teardown();
+}
+END_TEST
+
 START_TEST(silence_clears)
 {
     setup();
@@ -196,5 +215,6 @@ START_TEST(who_is_gone_makes_room)
 END_TEST
 
 FT_UNIT_MAIN("clocks", who_is_gone_makes_room, a_clock_that_is_ahead_is_named_until_it_is_right,
-             a_clock_that_is_behind_is_as_late_each_time, delay_is_no_clock, silence_clears,
+             a_clock_that_is_behind_is_as_late_each_time, delay_is_no_clock,
+             delay_of_most_is_no_clock_of_the_others, silence_clears,
              where_all_are_off_it_is_this_daemon, a_replay_has_no_future)

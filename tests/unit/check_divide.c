@@ -272,6 +272,46 @@ static void count_part(void *arg, const struct ft_divided *part)
     ++*(int *)arg;
 }
 
+static int parts_of(const struct ft_writer *w, size_t bytes)
+{
+    struct ft_divide *divide = ft_divide_new(PARTITIONS, bytes);
+    int parts = 0;
+    const struct ft_divide_sink sink = {count_part, &parts};
+
+    ck_assert_int_eq(ft_divide_batch(divide, w->bytes, w->len, &sink), 0);
+    ft_divide_free(divide);
+    return parts;
+}
+
+/* Reports of a batch go in one message, or in as few as their size asks for; of state each goes
+ * alone, under its own key. */
+START_TEST(reports_go_together)
+{
+    struct made m = {0};
+    Fabrictrace__Record *one = &m.record;
+    struct ft_writer w;
+
+    ft_writer_init(&w, 16 << 20);
+    fabrictrace__record__init(&m.record);
+    fabrictrace__loss__init(&m.loss);
+    m.loss.source = (char *)(uintptr_t) "h1";
+    m.record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
+    m.record.loss = &m.loss;
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(ft_batch_pack(&one, 1, &w), 0);
+    ck_assert_int_eq(parts_of(&w, 1 << 20), 1);
+    ck_assert_int_eq(parts_of(&w, w.len / 4), 4);
+    ft_writer_reset(&w);
+    fabrictrace__communicator__init(&m.comm);
+    m.record.kind_case = FABRICTRACE__RECORD__KIND_COMMUNICATOR;
+    m.record.communicator = &m.comm;
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(ft_batch_pack(&one, 1, &w), 0);
+    ck_assert_int_eq(parts_of(&w, 1 << 20), 100);
+    ft_writer_free(&w);
+}
+END_TEST
+
 /* Of a batch that is none, nothing is handed over. */
 START_TEST(a_broken_batch_gives_nothing)
 {
@@ -368,5 +408,5 @@ START_TEST(an_envelope_cut_anywhere_is_none)
 END_TEST
 
 FT_UNIT_MAIN("divide", the_hash_is_kafkas, flows_are_spread, each_record_is_in_one_part,
-             a_broken_batch_gives_nothing, an_envelope_says_what_can_be,
+             reports_go_together, a_broken_batch_gives_nothing, an_envelope_says_what_can_be,
              an_envelope_cut_anywhere_is_none)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "lib/fabric/evidence_impl.h"
 #include "tests/unit/evidence_rig.h"
 
 START_TEST(one_sample_anywhere_fixes_a_two_tier_path)
@@ -41,6 +42,7 @@ START_TEST(says_why_it_does_not_know)
     by.src_nic = FT_NONE;
     ft_evidence_judge(&ev, &by, &j);
     ck_assert_int_eq(j.reason, FT_REASON_UNKNOWN_SOURCE);
+    ck_assert_uint_eq(j.path.hop_count, 0);
     by = judging(t);
     by.dst_nic = FT_NONE;
     ft_evidence_judge(&ev, &by, &j);
@@ -98,6 +100,37 @@ START_TEST(old_samples_off_the_path_are_set_aside)
     sample(&ev, t, lost, 3300, 1);
     j = judge(&ev, t);
     ck_assert_int_eq(j.reason, FT_REASON_OFF_PATH);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
+/* Their way is forgotten. Who saw the flow without being known, and what is of the past, stand in
+ * the way of nothing. */
+START_TEST(samples_off_the_path_alone_are_set_aside)
+{
+    struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
+    struct ft_seen unknown = {FT_SWITCH_UNKNOWN | 7, FT_NONE, FT_NONE, 0, 3200, 3200, false};
+    struct ft_hop lost = hop(t, 0, 1);
+    struct ft_evidence ev;
+    struct ft_judgement j;
+    int64_t before_ms;
+
+    begin(&ev);
+    lost.in = port(t, 0, 2);
+    sample(&ev, t, lost, 1000, 5);
+    sample(&ev, t, (struct ft_hop){port(t, 1, 100), port(t, 1, 101)}, 1200, 5);
+    sample(&ev, t, hop(t, 0, 3), 3200, 1);
+    sample(&ev, t, hop(t, 1, 2), 3200, 1);
+    ft_evidence_list(&ev)[3].past = 1;
+    ck_assert_ptr_nonnull(ft_evidence_see(&ev, &unknown, INT64_MIN, &before_ms));
+    j = judge(&ev, t);
+    assert_over(&j, t, 3);
+    ck_assert_int_eq(j.stray_ms, 1200);
+    for (uint16_t i = 0; i < ev.count; i++)
+        ck_assert_int_eq(j.stray[i], i < 2);
+    ck_assert_uint_eq(ft_evidence_list(&ev)[0].out, FT_NONE);
+    ck_assert_uint_eq(ft_evidence_list(&ev)[2].out, hop(t, 0, 3).out);
     ft_evidence_free(&ev);
     ft_topology_free(t);
 }
@@ -346,7 +379,7 @@ START_TEST(what_is_resolved_was_true)
 END_TEST
 
 FT_UNIT_MAIN("evidence", one_sample_anywhere_fixes_a_two_tier_path, says_why_it_does_not_know,
-             old_samples_off_the_path_are_set_aside,
+             old_samples_off_the_path_are_set_aside, samples_off_the_path_alone_are_set_aside,
              a_link_that_comes_up_again_makes_no_second_path, an_unknown_port_leaves_candidates,
              a_change_is_believed_once_settled, a_late_word_of_the_old_path_is_no_second_path,
              a_late_word_alone_is_no_second_path, a_flow_that_comes_back_has_one_path,

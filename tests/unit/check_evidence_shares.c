@@ -79,7 +79,7 @@ START_TEST(volume_is_of_the_best_sampled_point)
     struct ft_topology *t = leafspine(LEAVES, SPINES, HOSTS);
     struct ft_evidence ev;
     struct ft_sighting *s;
-    uint64_t samples, bytes;
+    struct ft_volume volume;
     int64_t before_ms;
 
     begin(&ev);
@@ -92,11 +92,10 @@ START_TEST(volume_is_of_the_best_sampled_point)
                         INT64_MIN, &before_ms);
     s->samples[0] = 38;
     ft_sighting_set_bytes(s, 0, 38000);
-    ft_evidence_volume(&ev, 0, &samples, &bytes);
-    ck_assert_uint_eq(samples, 70);
-    ck_assert_uint_eq(bytes, 70000);
-    ft_evidence_volume(&ev, 1, &samples, &bytes);
-    ck_assert_uint_eq(samples, 0);
+    volume = ft_evidence_volume(&ev, 0);
+    ck_assert_uint_eq(volume.samples, 70);
+    ck_assert_uint_eq(volume.bytes, 70000);
+    ck_assert_uint_eq(ft_evidence_volume(&ev, 1).samples, 0);
     ft_evidence_free(&ev);
     ft_topology_free(t);
 }
@@ -134,17 +133,19 @@ START_TEST(no_packet_counts_twice)
         {{1, 10, 20, 30}, {1, FT_NONE, 20, 7}},
     };
     static const uint64_t expected[] = {45, 45, 52, 50, 50, 50, 37};
+    static const uint32_t most[] = {2, 2, 1, 1, 1, 1, 1};
 
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         struct ft_evidence ev;
-        uint64_t samples, bytes;
+        struct ft_volume volume;
 
         begin(&ev);
         for (int i = 0; i < 4 && cases[c][i].source; i++)
             seen_by(&ev, cases[c][i].source, cases[c][i].in, cases[c][i].out, cases[c][i].samples);
-        ft_evidence_volume(&ev, 0, &samples, &bytes);
-        ck_assert_uint_eq(samples, expected[c]);
-        ck_assert_uint_eq(bytes, expected[c] * 1000);
+        volume = ft_evidence_volume(&ev, 0);
+        ck_assert_uint_eq(volume.samples, expected[c]);
+        ck_assert_uint_eq(volume.bytes, expected[c] * 1000);
+        ck_assert_uint_eq(volume.source, most[c]);
         ft_evidence_free(&ev);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "lib/io/frame.h"
+#include "lib/io/transport/frame.h"
 
 #include <string.h>
 

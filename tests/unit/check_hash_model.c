@@ -544,7 +544,42 @@ START_TEST(links_that_no_flow_can_take_are_named)
 }
 END_TEST
 
-FT_UNIT_MAIN("hash_model", the_words_of_a_flow_are_those_of_the_contract,
+/* Queue pairs of 8 bits that vary, each in its flow; that follow from the source port; all the
+ * same. */
+START_TEST(queue_pairs_are_hashed_or_apart)
+{
+    static const struct fabric f = {crc16, 8, false, false, 0};
+    struct ft_hash_qps qps;
+    bool takes;
+
+    for (unsigned kind = 0; kind < 3; kind++) {
+        state = 23;
+        make_flows(&f);
+        for (unsigned i = 0; i < FLOWS; i++)
+            flows[i].qp = kind == 0   ? 0x4200 + chance(256)
+                          : kind == 1 ? (uint32_t)flows[i].in.word[4] % 65536 ^ 0x10000
+                                      : 0x11;
+        ck_assert_int_eq(ft_hash_qps(flows, FLOWS, &qps), 0);
+        ck_assert_uint_eq(qps.known, FLOWS);
+        ck_assert_uint_eq(qps.apart, kind == 0 ? 8 : 0);
+        /* What the header says, and the parity of some of the queue pair's bits. */
+        for (unsigned i = 0; i < FLOWS; i++)
+            flows[i].member ^= __builtin_parity(flows[i].qp & 0x2c) ? 5 : 0;
+        ck_assert_int_eq(ft_hash_takes_qp(flows, FLOWS, 8, &takes), 0);
+        ck_assert(takes);
+        for (unsigned i = 0; i < FLOWS; i++)
+            flows[i].member = chance(8);
+        ck_assert_int_eq(ft_hash_takes_qp(flows, FLOWS, 8, &takes), 0);
+        ck_assert(!takes);
+        flows[0].qp = 0;
+        ck_assert_int_eq(ft_hash_qps(flows, 1, &qps), 0);
+        ck_assert_uint_eq(qps.known + qps.apart, 0);
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("hash_model", queue_pairs_are_hashed_or_apart,
+             the_words_of_a_flow_are_those_of_the_contract,
              linear_hashes_are_learnt_whatever_seed_and_order, what_is_not_linear_is_refused,
              few_flows_are_not_enough, a_few_hundred_flows_are_enough,
              a_keyed_hash_of_a_part_is_never_linear,

@@ -19,7 +19,7 @@
 #define PLANES       4 /* aggregation switches of a pod, each with links up to WIDTH cores */
 #define WIDTH        4
 #define HOSTS        4
-#define LEARNT       3000
+#define LEARNT       4000
 #define UNSEEN       4000
 #define WINDOW       100
 #define WINDOW_MS    10000
@@ -166,15 +166,18 @@ struct plan {
     bool linear;
     bool modulo; /* of three links */
     bool alike;  /* both tiers hash alike */
+    /* The hash chooses one of so many buckets, dealt to the links in turns, of which one was dealt
+     * anew: a resilient table that had a failed link, or lost one. 0: it chooses the link. */
+    uint32_t buckets, anew;
 };
 
 static const struct plan plans[] = {
-    {"CRC-32, two seeds", {crc32, 0, 0}, {crc32, 0x1234567, 3}, true, false, false},
-    {"CRC-32, polarised", {crc32, 7, 0}, {crc32, 7, 0}, true, false, true},
-    {"CRC-16 over CRC-32", {crc16, 0xffff, 0}, {crc32, 9, 11}, true, false, false},
-    {"XOR over CRC-16", {fold, 1, 0}, {crc16, 0, 5}, true, false, false},
-    {"keyed", {keyed, 0xdeadbeef, 0}, {keyed, 0x5eed, 0}, false, false, false},
-    {"CRC-32 modulo 3", {crc32, 5, 0}, {crc32, 6, 0}, false, true, false},
+    {"CRC-32, two seeds", {crc32, 0, 0}, {crc32, 0x1234567, 3}, true, false, false, 0, 0},
+    {"CRC-32, polarised", {crc32, 7, 0}, {crc32, 7, 0}, true, false, true, 0, 0},
+    {"CRC-16 over CRC-32", {crc16, 0xffff, 0}, {crc32, 9, 11}, true, false, false, 0, 0},
+    {"XOR over CRC-16", {fold, 1, 0}, {crc16, 0, 5}, true, false, false, 0, 0},
+    {"keyed", {keyed, 0xdeadbeef, 0}, {keyed, 0x5eed, 0}, false, false, false, 0, 0},
+    {"CRC-32 modulo 3", {crc32, 5, 0}, {crc32, 6, 0}, false, true, false, 0, 0},
 };
 
 static uint32_t choose(const struct plan *plan, const struct choice *c,
@@ -191,6 +194,8 @@ static uint32_t choose(const struct plan *plan, const struct choice *c,
     bytes[11] = (uint8_t)tuple->dport;
     bytes[12] = tuple->proto;
     h = c->hash(bytes, sizeof(bytes), c->seed) >> c->shift;
+    if (plan->buckets && h % plan->buckets == plan->anew)
+        return (h + 1) % 4;
     return plan->modulo ? h % 3 : h % 4;
 }
 
@@ -442,6 +447,38 @@ START_TEST(unseen_flows_are_predicted_rightly_or_not_at_all)
 }
 END_TEST
 
+/* Of a table with one bucket of 64 dealt anew a linear function says 98.4 % of flows rightly, and
+ * by chance more of those that are held out. Whatever was learnt from, no flow is predicted
+ * wrongly, and those of the links that have no such bucket are predicted. */
+START_TEST(a_bucket_that_was_dealt_anew_is_predicted_by_nobody)
+{
+    struct plan plan = {"resilient", {crc32, 0, 0}, {crc16, 0xffff, 0}, false, false, false, 64, 0};
+    struct score all = {0};
+
+    for (uint32_t i = 0; i < 12; i++) {
+        struct score score = {0};
+
+        plan.anew = 5 * i;
+        plan.leaf.seed = 100 + i;
+        begin(&plan, 1000 + 250 * i);
+        for (uint32_t n = LEARNT; n < LEARNT + UNSEEN / 2; n++) {
+            struct ft_tuple tuple = tuple_of(n);
+
+            if (ft_join_find(join, &tuple))
+                continue;
+            report(&tuple, (int64_t)(WINDOW + 1) * WINDOW_MS);
+            judge(&plan, &tuple, &score);
+        }
+        printf("bucket %u anew, %u flows: %u of %u hops right, %u wrong\n", plan.anew,
+               1000 + 250 * i, score.right, score.hops, score.wrong);
+        ck_assert_uint_eq(score.wrong, 0);
+        all.right += score.right;
+        end();
+    }
+    ck_assert_uint_gt(all.right, 0);
+}
+END_TEST
+
 /* A model of few flows may be right, and is not used. */
 START_TEST(few_flows_give_no_prediction)
 {
@@ -511,5 +548,6 @@ START_TEST(samples_withdraw_predictions)
 END_TEST
 
 FT_UNIT_MAIN("hashes", hashes_are_those_of_the_catalogue,
-             unseen_flows_are_predicted_rightly_or_not_at_all, few_flows_give_no_prediction,
+             unseen_flows_are_predicted_rightly_or_not_at_all,
+             a_bucket_that_was_dealt_anew_is_predicted_by_nobody, few_flows_give_no_prediction,
              samples_withdraw_predictions)

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "lib/io/http_rendering.h"
+#include "lib/io/http/rendering.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "lib/base/writer.h"
-#include "lib/io/http_impl.h"
+#include "lib/io/http/http_impl.h"
 #include "lib/io/loop.h"
 #include "tests/unit/unit.h"
 

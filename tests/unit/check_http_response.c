@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "lib/io/http_response.h"
+#include "lib/io/http/response.h"
 
 #include <errno.h>
 #include <stdlib.h>

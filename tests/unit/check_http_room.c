@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "lib/io/http.h"
+#include "lib/io/http/http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "lib/base/writer.h"
-#include "lib/io/http_impl.h"
+#include "lib/io/http/http_impl.h"
 #include "lib/io/loop.h"
 #include "tests/unit/unit.h"
 

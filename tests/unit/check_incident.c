@@ -10,8 +10,8 @@
 #include "daemon/incident/head.h"
 #include "daemon/incident/recorder.h"
 #include "lib/base/sum.h"
-#include "lib/io/incident.h"
-#include "lib/io/pack.h"
+#include "lib/io/disk/incident.h"
+#include "lib/io/disk/pack.h"
 #include "tests/unit/unit.h"
 
 static struct ft_writer w;
@@ -333,9 +333,19 @@ START_TEST(what_is_kept_ages_and_is_bounded)
     ck_assert_uint_eq(s.dropped, 0);
     ck_assert_int_ge(s.from_ms, 200000 - 60000 - 2 * 7500 - 1000);
     ck_assert_int_le(s.from_ms, 200000 - 60000);
-    /* More than fits: the oldest goes, also from under a copy that is under way. */
+    /* What becomes too old stays for a copy that is under way, and goes after it. */
     ck_assert(ft_recorder_hold(r, 0, &account, &recording, &w));
-    fill(r, 200000, 230000, (size_t)1 << 20);
+    fill(r, 200000, 300000, 100);
+    ck_assert_int_eq(copy_all(r, &recording, &count), 0);
+    ck_assert_uint_ge(count, 8);
+    ft_recorder_release(r);
+    fill(r, 300000, 320000, 100);
+    ft_recorder_stats(r, &s);
+    ck_assert_uint_eq(s.dropped, 0);
+    ck_assert_int_ge(s.from_ms, 320000 - 60000 - 2 * 7500 - 1000);
+    /* More than fits: the oldest goes, also from under it. */
+    ck_assert(ft_recorder_hold(r, 0, &account, &recording, &w));
+    fill(r, 320000, 350000, (size_t)1 << 20);
     ft_recorder_stats(r, &s);
     ck_assert_uint_gt(s.dropped, 0);
     ck_assert_uint_le(s.bytes, (size_t)21 << 20);

@@ -123,6 +123,50 @@ static void put_flow(struct ft_writer *w, uint32_t sequence, uint16_t sport)
     end_sample(w, start);
 }
 
+/* From fd00::1 to an address; source port 50000, a BTH. With an IPv6 header around it, to `around`.
+ */
+static void put_datagram6(struct ft_writer *w, uint32_t sequence, const char *dst,
+                          const char *around)
+{
+    static const uint8_t tail[] = {0xc3, 0x50, 0x12, 0xb7, 0, 20, 0, 0, 0x0a, 0,
+                                   0xff, 0xff, 0,    0,    0, 17, 0, 0, 0,    1};
+    const char *const to[] = {around ? around : dst, dst};
+    const size_t heads = around ? 2 : 1, frame = 14 + heads * 40 + sizeof(tail);
+    struct ft_ip ip;
+    size_t start;
+
+    ft_writer_reset(w);
+    for (int i = 0; i < 7; i++)
+        ft_write_be32(w, (const uint32_t[]){5, 1, 0xc0000201, 0, sequence, 1000, 1}[i]);
+    start = begin_sample(w, 1);
+    for (int i = 0; i < 8; i++)
+        ft_write_be32(w, (const uint32_t[]){sequence, 1, 1000, 0, 0, 1, 49, 1}[i]);
+    ft_write_be32(w, 1);
+    ft_write_be32(w, (uint32_t)(16 + (frame + 3) / 4 * 4));
+    for (int i = 0; i < 3; i++)
+        ft_write_be32(w, (const uint32_t[]){1, 150, 4}[i]);
+    ft_write_be32(w, (uint32_t)frame);
+    for (int i = 0; i < 12; i++)
+        ft_write_u8(w, 0);
+    ft_write_u8(w, 0x86);
+    ft_write_u8(w, 0xdd);
+    for (size_t i = 0; i < heads; i++) {
+        bool outside = i + 1 < heads;
+
+        ft_write_be32(w, 0x60000000);
+        ft_write_be32(w, (uint32_t)(sizeof(tail) + (outside ? 40 : 0)) << 16 |
+                             (outside ? 41u : 17u) << 8 | 64);
+        ck_assert_int_eq(ft_ip_parse("fd00::1", &ip), 0);
+        ft_write_bytes(w, ip.b, 16);
+        ck_assert_int_eq(ft_ip_parse(to[i], &ip), 0);
+        ft_write_bytes(w, ip.b, 16);
+    }
+    ft_write_bytes(w, tail, sizeof(tail));
+    while (w->len % 4)
+        ft_write_u8(w, 0);
+    end_sample(w, start);
+}
+
 static void put_counters(struct ft_writer *w, uint32_t sequence, uint32_t ifindex)
 {
     size_t start = begin_sample(w, 2);
@@ -370,6 +414,49 @@ START_TEST(exporters_that_are_not_listed_take_no_room)
 }
 END_TEST
 
+/* Containers are one flow; of other destinations, and of a flow inside a header with one, nothing
+ * changes. */
+START_TEST(destinations_that_are_a_path)
+{
+    static const struct {
+        const char *dst, *around;
+    } packets[] = {{"fc00:0:11:21:13:105::", NULL},
+                   {"fc00:0:21:13:105::", NULL},
+                   {"fc00:0:105::", NULL},
+                   {"fc00:0:e001::", NULL},
+                   {"fd00::105", NULL},
+                   {"fc00:0:13:105::", "fc00:0:11:13::"},
+                   {"fc00:0:13:105::", "fc00:0:13::"}};
+    char *texts[] = {"fc00:0::/32"}, *bad[] = {"fc00:0::/32", "fc00:1::/33"};
+    const struct ft_strings blocks = {texts, 1}, wrong = {bad, 2}, none = {NULL, 0};
+    struct ft_ingest_stats s;
+    struct ft_writer w;
+
+    ft_writer_init(&w, 4096);
+    begin(100);
+    ck_assert_int_eq(ft_ingest_take_blocks(in, &blocks, 0xe000), 0);
+    ck_assert_int_eq(ft_ingest_take_blocks(in, &wrong, 0xe000), -EINVAL);
+    for (uint32_t i = 0; i < 14; i++) {
+        put_datagram6(&w, i + 1, packets[i % 7].dst, packets[i % 7].around);
+        feed(w.bytes, w.len, 100);
+        if (i == 6) {
+            ft_ingest_flush(in);
+            s = balanced();
+            ck_assert_uint_eq(s.usid_known, 3);
+            ck_assert_uint_eq(s.usid_unknown, 1);
+            ck_assert_uint_eq(intervals, 4);
+            ck_assert_int_eq(ft_ingest_take_blocks(in, &none, 0xe000), 0);
+        }
+    }
+    ft_ingest_flush(in);
+    s = balanced();
+    ck_assert_uint_eq(s.usid_known + s.usid_unknown, 4);
+    ck_assert_uint_eq(intervals, 4 + 6);
+    ft_writer_free(&w);
+    ft_ingest_free(in);
+}
+END_TEST
+
 START_TEST(garbage_is_accounted_for)
 {
     struct ft_ingest_stats s;
@@ -445,5 +532,5 @@ FT_UNIT_MAIN("ingest", an_interval_closes_with_the_next_datagram_or_the_clock,
              longer_intervals_end_with_the_windows, longer_intervals_lose_nothing_for_want_of_room,
              time_that_goes_back_loses_nothing, unknown_and_broken_parts_cost_only_themselves,
              only_the_same_bytes_are_a_duplicate, caps_are_counted,
-             exporters_that_are_not_listed_take_no_room, garbage_is_accounted_for,
-             metrics_tell_the_same)
+             exporters_that_are_not_listed_take_no_room, destinations_that_are_a_path,
+             garbage_is_accounted_for, metrics_tell_the_same)

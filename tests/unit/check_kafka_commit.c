@@ -4,7 +4,7 @@
  * (tests/kafka/check_transactions.py). */
 #include "config.h"
 
-#include "lib/io/kafka.h"
+#include "lib/io/kafka/producer.h"
 
 #include "tests/unit/unit.h"
 
@@ -20,7 +20,7 @@ int main(void)
 #include <librdkafka/rdkafka_mock.h>
 #include <string.h>
 
-#include "lib/io/kafka_consumer.h"
+#include "lib/io/kafka/consumer.h"
 
 #define TOPIC       "figures.v1"
 #define MESSAGES    20

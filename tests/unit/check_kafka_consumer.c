@@ -3,7 +3,7 @@
  * test wants them to. What wakes our loop is held back, too. */
 #include "config.h"
 
-#include "lib/io/kafka_consumer.h"
+#include "lib/io/kafka/consumer.h"
 
 #include "tests/unit/unit.h"
 
@@ -22,8 +22,8 @@ int main(void)
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/io/kafka.h"
-#include "lib/io/kafka_errors.h"
+#include "lib/io/kafka/errors.h"
+#include "lib/io/kafka/producer.h"
 
 #define TOPIC           "check.v1"
 #define PARTITIONS      3

@@ -3,7 +3,7 @@
  * Kafka's group protocol. */
 #include "config.h"
 
-#include "lib/io/kafka_group.h"
+#include "lib/io/kafka/group.h"
 
 #include "tests/unit/unit.h"
 
@@ -18,7 +18,7 @@ int main(void)
 #include <librdkafka/rdkafka_mock.h>
 #include <string.h>
 
-#include "lib/io/kafka.h"
+#include "lib/io/kafka/producer.h"
 
 #define TOPIC      "flows.v1"
 #define PARTITIONS 6

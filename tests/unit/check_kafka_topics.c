@@ -3,8 +3,8 @@
  * gone, with the brokers that librdkafka itself brings for tests. */
 #include "config.h"
 
-#include "lib/io/kafka.h"
-#include "lib/io/kafka_topics.h"
+#include "lib/io/kafka/producer.h"
+#include "lib/io/kafka/topics.h"
 
 #include "tests/unit/unit.h"
 

@@ -473,6 +473,35 @@ START_TEST(gives_wilson_intervals)
 }
 END_TEST
 
+/* The sum of a tail is the mean number of pairs, n (n - 1) / 2m: for each number of flows for which
+ * there is a table, the first and the last that are drawn among them, and none beyond. */
+START_TEST(each_table_has_the_mean_of_its_pairs)
+{
+    static const uint64_t links[] = {2, 3, 8, 16};
+
+    for (size_t k = 0; k < COUNT(links); k++) {
+        uint64_t m = links[k], limit = ft_chance_limit(m);
+        struct ft_chance *chance = ft_chance_new();
+
+        ck_assert_ptr_null(ft_chance_tail(chance, 0, m));
+        ck_assert_ptr_null(ft_chance_tail(chance, limit + 1, m));
+        for (uint64_t n = 1; n <= limit; n++) {
+            const struct ft_tail *tail = ft_chance_tail(chance, n, m);
+            double all = (double)n * (double)(n - 1) / 2, p = 1 / (double)m, mean, sigma;
+
+            ck_assert_ptr_nonnull(tail);
+            ck_assert_uint_gt(tail->width, 0);
+            mean = (double)tail->least;
+            for (uint32_t i = 1; i < tail->width; i++)
+                mean += tail->tail[i];
+            sigma = tail->exact ? 1e-9 * all : sqrt(all * p * (1 - p) / FT_DRAWS);
+            ck_assert_double_eq_tol(mean, all * p, 5 * sigma + 1e-12);
+        }
+        ft_chance_free(chance);
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("metrics", gives_the_known_figures, gives_nothing_for_no_load,
              weighs_links_by_their_speed, expects_the_known_fim_by_chance,
              gives_the_known_tails_of_chi_square, gives_exact_p_values_where_flows_are_few,
@@ -481,4 +510,4 @@ FT_UNIT_MAIN("metrics", gives_the_known_figures, gives_nothing_for_no_load,
              a_wide_group_on_few_links_is_no_luck, does_not_depend_on_what_was_asked_before,
              is_fast_with_its_tables, unites_groups_each_by_its_own_mean,
              judges_a_union_by_all_its_groups, union_p_is_uniform_under_chance,
-             gives_wilson_intervals)
+             gives_wilson_intervals, each_table_has_the_mean_of_its_pairs)

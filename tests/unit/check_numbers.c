@@ -10,7 +10,7 @@
 #include "switchpoll/sflow/fold.h"
 #include "tests/unit/unit.h"
 
-#define START_MS  INT64_C(1700000000000)
+#define BEGIN_MS  INT64_C(1700000000000)
 #define WINDOW_MS 10000
 #define SECOND_MS 1000
 #define PSN_MASK  0xffffff
@@ -51,6 +51,9 @@ struct hop {
 };
 
 static struct ft_numbers numbers;
+static struct ft_holds *holds;
+static int64_t start_ms; /* of the window that is played */
+#define START_MS start_ms
 static double counted_bytes, counted;
 
 static void take(void *arg, const Fabrictrace__Record *record)
@@ -63,7 +66,7 @@ static void take(void *arg, const Fabrictrace__Record *record)
     counted_bytes += (double)o.bytes;
     counted += o.samples;
     if (ft_intake_numbered(&o, &n))
-        ft_numbers_add(&numbers, &n);
+        ft_numbers_add(&numbers, &n, holds);
 }
 
 static void sample(const struct stream *s, struct ft_fold *fold, unsigned hop, double number,
@@ -127,6 +130,7 @@ static double play(const struct stream *s, struct hop *hops, double first)
     struct sender sender = {.next_loss = s->lost > 0 ? gap(1 / s->lost) : INFINITY};
 
     numbers = (struct ft_numbers){0};
+    start_ms += WINDOW_MS;
     counted_bytes = counted = 0;
     for (unsigned h = 0; h < s->hops; h++)
         hops[h].next = gap(s->one_in);
@@ -168,13 +172,16 @@ static struct outcome repeat(const struct stream *s, unsigned times)
 
     for (unsigned h = 0; h < s->hops; h++)
         hops[h].fold = ft_fold_new(256, 0);
+    holds = ft_holds_new(16, 0);
+    start_ms = BEGIN_MS;
     for (unsigned i = 0; i < times; i++) {
         double sent = play(s, hops, dice() * PSN_MASK);
         double mean =
             s->short_every ? (300.0 + 4170.0 * (s->short_every - 1)) / s->short_every : 4170;
         struct ft_numbers_sent reported;
 
-        if (!ft_numbers_sent(&numbers, counted_bytes, (uint64_t)counted, &reported))
+        if (!ft_numbers_sent(&numbers, holds, (struct ft_numbers_beside){true, true}, counted_bytes,
+                             (uint64_t)counted, &reported))
             continue;
         out.reported++;
         out.covered += reported.bytes_lo <= sent * mean && sent * mean <= reported.bytes_hi;
@@ -183,6 +190,7 @@ static struct outcome repeat(const struct stream *s, unsigned times)
     }
     for (unsigned h = 0; h < s->hops; h++)
         ft_fold_free(hops[h].fold);
+    ft_holds_free(holds);
     return out;
 }
 
@@ -216,7 +224,10 @@ START_TEST(the_interval_holds_the_truth_as_often_as_it_says)
                out.reported, times, coverage, sqrt(out.square / out.reported),
                sqrt(out.square_counted / out.reported));
         ck_assert_uint_ge(out.reported, times * 9 / 10);
-        ck_assert_msg(coverage >= 0.94 && coverage <= 0.96, "%s: %.4f", s->name, coverage);
+        /* The more samples, the more of the interval is for times alone. */
+        ck_assert_msg(coverage >= 0.94 &&
+                          (coverage <= 0.975 || s->packets_per_second / s->one_in > 20),
+                      "%s: %.4f", s->name, coverage);
         ck_assert(out.square < out.square_counted);
     }
 }
@@ -275,10 +286,10 @@ START_TEST(seconds_and_ports_are_put_in_one_row)
                               second_of(0x000500, 0x080, 2000)};
 
     for (size_t i = 0; i < sizeof(o) / sizeof(o[0]); i++)
-        ft_numbers_add(&n, &o[i]);
-    ck_assert(!n.broken);
-    ck_assert_uint_eq(n.low, 0xfffe80);
-    ck_assert_uint_eq(n.span, 0x180 + 0x580);
+        ft_numbers_add(&n, &o[i], NULL);
+    ck_assert(!n.broken && !n.rows[0].broken);
+    ck_assert_uint_eq(n.rows[0].low, 0xfffe80);
+    ck_assert_uint_eq(n.rows[0].span, 0x180 + 0x580);
     ck_assert_uint_eq(n.samples, 25);
     ck_assert_uint_eq(n.bytes, UINT64_C(5) * 5000 * 4170);
 }
@@ -300,15 +311,66 @@ START_TEST(what_is_no_row_is_reported)
         struct ft_numbered good = second_of(0, 0x80, 0);
         struct ft_numbers_sent sent;
 
-        ft_numbers_add(&n, &good);
-        ck_assert(!n.broken);
-        ft_numbers_add(&n, &bad[i]);
-        ck_assert_msg(n.broken, "%zu", i);
-        ck_assert(!ft_numbers_sent(&n, 0, 0, &sent));
+        ft_numbers_add(&n, &good, NULL);
+        ck_assert(!n.broken && !n.rows[0].broken);
+        ft_numbers_add(&n, &bad[i], NULL);
+        ck_assert_msg(n.broken || n.rows[0].broken, "%zu", i);
+        ck_assert(!ft_numbers_sent(&n, NULL, (struct ft_numbers_beside){true, true}, 0, 0, &sent));
+    }
+}
+END_TEST
+
+/* Samples `gap` apart in the mean, each up to `late` ms late by itself: how far the first that came
+ * after a moment lies behind the last that came before it; below 0 where they overtook. */
+static double between(double gap_ms, double late_ms)
+{
+    double last = -1e9, first = 1e9;
+
+    for (double at = -late_ms - 20 * gap_ms; at < 20 * gap_ms; at += gap(gap_ms)) {
+        if (at + dice() * late_ms < 0)
+            last = fmax(last, at);
+        else
+            first = fmin(first, at);
+    }
+    return first - last;
+}
+
+/* Two gaps lie around a moment, in the mean; by what is missing of these spans are too long. */
+START_TEST(what_overtakes_makes_spans_longer)
+{
+    static const double late_ms[] = {0, 100, 200, 500}, gaps_ms[] = {40, 80, 160};
+
+    dice_state = 13;
+    for (size_t k = 0; k < sizeof(late_ms) / sizeof(late_ms[0]); k++) {
+        struct ft_holds *all = ft_holds_new(4, 0);
+
+        for (uint32_t moment = 1; moment < 200; moment++)
+            for (unsigned flow = 0; flow < 12; flow++) {
+                double gap_ms = gaps_ms[flow % 3];
+
+                ft_holds_note(all, 7, moment,
+                              &(struct ft_hold){.gap_ms = (float)gap_ms,
+                                                .between_ms = (float)between(gap_ms, late_ms[k])});
+            }
+        for (unsigned i = 0; i < 3; i++) {
+            double missing = 0, told = ft_holds_overlap_ms(all, 7, gaps_ms[i]);
+
+            for (unsigned times = 0; times < 20000; times++)
+                missing += (2 * gaps_ms[i] - between(gaps_ms[i], late_ms[k])) / 20000;
+            printf("up to %.0f ms late, %.0f ms apart: %.1f ms, told %.1f\n", late_ms[k],
+                   gaps_ms[i], missing, told);
+            ck_assert_double_eq_tol(told, missing, 0.25 * gaps_ms[i]);
+        }
+        ck_assert_double_le(late_ms[k] > 0 ? 1 - ft_holds_overtaken(all, 7)
+                                           : ft_holds_overtaken(all, 7),
+                            late_ms[k] == 100 ? 0.5 : 0);
+        ck_assert_double_eq(ft_holds_overlap_ms(all, 8, 100), 0);
+        ft_holds_free(all);
     }
 }
 END_TEST
 
 FT_UNIT_MAIN("numbers", the_interval_holds_the_truth_as_often_as_it_says,
              what_the_numbers_do_not_say_is_counted, quantiles_of_the_span_are_right,
-             seconds_and_ports_are_put_in_one_row, what_is_no_row_is_reported)
+             seconds_and_ports_are_put_in_one_row, what_is_no_row_is_reported,
+             what_overtakes_makes_spans_longer)

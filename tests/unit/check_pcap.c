@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "lib/io/pcap.h"
+#include "lib/io/capture/pcap.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

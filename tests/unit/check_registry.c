@@ -2,7 +2,7 @@
 /* A schema registry of our own, which refuses, is slow, sends garbage or too much. */
 #include "config.h"
 
-#include "lib/io/registry.h"
+#include "lib/io/kafka/registry.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/io/registry_answer.h"
+#include "lib/io/kafka/registry_answer.h"
 #include "tests/unit/unit.h"
 
 #ifdef HAVE_CURL

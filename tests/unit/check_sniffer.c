@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/io/pcap.h"
+#include "lib/io/capture/pcap.h"
 #include "tests/unit/unit.h"
 
 static char root[64], net[80], rdma[80];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

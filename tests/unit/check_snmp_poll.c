@@ -20,6 +20,8 @@ struct request {
 static struct request last;
 static unsigned asked[FT_MIB_TABLES]; /* requests, by table */
 static bool has_pause, lost_pause;
+static unsigned neighbors,
+    serves; /* LLDP's rows; requests of LLDP that its sub-agent answers yet */
 static uint64_t octets;
 static bool ended;
 
@@ -60,6 +62,33 @@ static void answer_pause(struct answers *a)
     set_number(answer(a, FT_MIB_PAUSE, FT_MIB_PAUSE_OUT, INDEX(1)), FT_SNMP_COUNTER32, 8);
 }
 
+/* Without its sub-agent, an agent knows nothing of LLDP. */
+static bool lldp_answers(void)
+{
+    return serves > 0 && serves-- > 0;
+}
+
+static void answer_lldp(struct answers *a)
+{
+    for (int i = 0; i < FT_MIB_LLDP_SCALARS; i++)
+        a->varbinds[a->count++].type = FT_SNMP_NONE;
+    if (!lldp_answers())
+        return;
+    set_number(&a->varbinds[FT_MIB_CHASSIS_SUBTYPE], FT_SNMP_INTEGER, 4);
+    set_string(&a->varbinds[FT_MIB_CHASSIS], "\x02\x00\x00\x00\x00\x01", 6);
+}
+
+/* A column of them, beside others that are empty. */
+static void answer_neighbors(struct answers *a)
+{
+    for (uint32_t i = 1; i <= neighbors && last.count > 1; i++) {
+        set_number(answer(a, FT_MIB_LLDP_REMOTE, FT_MIB_REM_CHASSIS_SUBTYPE, INDEX(0, i, 1)),
+                   FT_SNMP_INTEGER, 4);
+        for (size_t k = 1; k < last.count; k++)
+            a->varbinds[a->count++] = (struct ft_snmp_varbind){.type = FT_SNMP_END};
+    }
+}
+
 /* What the agent has of the table that is asked for; the walk ends as it answers nothing more. */
 static void answer_walk(struct answers *a)
 {
@@ -72,6 +101,8 @@ static void answer_walk(struct answers *a)
     }
     if (asks(FT_MIB_PAUSE) && has_pause)
         answer_pause(a);
+    if (asks(FT_MIB_LLDP_REMOTE) && lldp_answers())
+        answer_neighbors(a);
     for (size_t i = a->count; i < last.count; i++)
         a->varbinds[a->count++] = (struct ft_snmp_varbind){.type = FT_SNMP_END};
 }
@@ -92,6 +123,8 @@ static void serve(void)
             answer_walk(&a);
         } else if (now.count == FT_MIB_SYSTEM_SCALARS) {
             answer_system(&a);
+        } else if (now.count == FT_MIB_LLDP_SCALARS) {
+            answer_lldp(&a);
         }
         reply.varbinds = a.varbinds;
         reply.count = a.count;
@@ -122,6 +155,7 @@ static struct ft_poll poll_of(int64_t names_age_ns)
     last = (struct request){.waits = false};
     memset(asked, 0, sizeof(asked));
     has_pause = lost_pause = false;
+    neighbors = serves = 0;
     return p;
 }
 
@@ -199,6 +233,38 @@ START_TEST(a_table_that_hangs_the_agent_is_left_alone)
 }
 END_TEST
 
+/* snmpd answers so for as long as it waits for lldpd to come back (seen with net-snmp 5.9.3). */
+START_TEST(neighbors_outlast_a_sub_agent_that_is_too_slow)
+{
+    struct ft_poll p = poll_of(3600 * NS_PER_S);
+    const unsigned any = 1000;
+
+    neighbors = 3;
+    serves = any;
+    polls(&p, 2);
+    ck_assert(p.device->has_lldp);
+    ck_assert_uint_eq(p.device->neighbors.count, 3);
+    /* It goes between the first request and the table. */
+    serves = 1;
+    polls(&p, 1);
+    ck_assert(!p.device->has_lldp);
+    ck_assert_uint_eq(p.device->neighbors.count, 3);
+    serves = 0;
+    polls(&p, 1);
+    ck_assert(!p.device->has_lldp);
+    serves = any;
+    polls(&p, 1);
+    ck_assert_uint_eq(p.device->neighbors.count, 3);
+    /* A neighbour that is gone is gone. */
+    neighbors = 2;
+    polls(&p, 1);
+    ck_assert(p.device->has_lldp);
+    ck_assert_uint_eq(p.device->neighbors.count, 2);
+    ft_device_free(p.device);
+}
+END_TEST
+
 FT_UNIT_MAIN("snmp_poll", what_a_switch_has_not_is_not_asked_again,
              it_is_asked_for_again_after_long, what_a_switch_has_is_read_by_each_poll,
-             a_table_that_hangs_the_agent_is_left_alone)
+             a_table_that_hangs_the_agent_is_left_alone,
+             neighbors_outlast_a_sub_agent_that_is_too_slow)

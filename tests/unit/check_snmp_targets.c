@@ -162,6 +162,42 @@ START_TEST(what_no_switch_could_be_polled_with)
 }
 END_TEST
 
+START_TEST(secrets_of_the_service_manager)
+{
+    const char *text =
+        "credentials:\n"
+        "  a: {version: 3, user: u, auth: SHA-256, auth_secret_file: credential:auth,\n"
+        "      priv: AES, priv_secret_file: priv}\n"
+        "switches: []\n";
+    struct ft_targets *t;
+    char given[] = "/tmp/given.XXXXXX", secret[64];
+    FILE *file;
+
+    ck_assert_int_eq(unsetenv("CREDENTIALS_DIRECTORY"), 0);
+    write_file("priv", "beside the file\n", 0600);
+    ck_assert_ptr_null(load(text, 0644));
+    complains(0, 2, "credential:auth: No such file");
+    ck_assert_uint_eq(ft_diag_count(diag), 1);
+    ft_diag_free(diag);
+    ck_assert_ptr_nonnull(mkdtemp(given));
+    ck_assert_int_eq(setenv("CREDENTIALS_DIRECTORY", given, 1), 0);
+    snprintf(secret, sizeof(secret), "%s/auth", given);
+    ck_assert_ptr_nonnull(file = fopen(secret, "w"));
+    fputs("handed over\n", file);
+    fclose(file);
+    ck_assert_int_eq(chmod(secret, 0400), 0);
+    t = load(text, 0644);
+    ck_assert_msg(t != NULL, "%s", ft_diag_text(diag, 0));
+    ck_assert_str_eq(t->credentials[0].auth_secret, "handed over");
+    ck_assert_str_eq(t->credentials[0].priv_secret, "beside the file");
+    ft_targets_free(t);
+    unlink(secret);
+    rmdir(given);
+    unsetenv("CREDENTIALS_DIRECTORY");
+    clean();
+}
+END_TEST
+
 START_TEST(nothing_in_it)
 {
     ck_assert_ptr_null(load("", 0600));
@@ -174,4 +210,4 @@ START_TEST(nothing_in_it)
 END_TEST
 
 FT_UNIT_MAIN("snmp_targets", all_of_it, every_mistake_at_once, secrets_that_all_may_read,
-             what_no_switch_could_be_polled_with, nothing_in_it)
+             what_no_switch_could_be_polled_with, secrets_of_the_service_manager, nothing_in_it)

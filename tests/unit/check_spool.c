@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "lib/io/spool.h"
+#include "lib/io/disk/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>

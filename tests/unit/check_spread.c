@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "lib/fabric/effective.h"
 #include "lib/fabric/spread.h"
 
 #include <math.h>
@@ -186,6 +187,49 @@ START_TEST(a_change_of_route_is_no_spraying)
 }
 END_TEST
 
-FT_UNIT_MAIN("spread", packets_and_flowlets_spread_evenly, a_dead_path_of_32_is_found,
-             a_slow_path_is_found, queue_pairs_that_stay_are_trials,
-             a_change_of_route_is_no_spraying)
+/* Two links, 3 to 1; behind the first two more alike, behind the other nothing: shares of 3/8, 3/8
+ * and 1/4, whose entropy is 1.0822 by hand. What samples leave out is 1/800 and, by the share, 3/4
+ * of 1/400. */
+START_TEST(tiers_add_up)
+{
+    struct ft_entropy_link top[] = {{.samples = 300, .behind_id = 1},
+                                    {.samples = 100, .behind_id = 2, .behind = FT_ENTROPY_NONE}};
+    const struct ft_entropy_link low[] = {{.samples = 100, .behind = FT_ENTROPY_NONE},
+                                          {.samples = 100, .behind = FT_ENTROPY_NONE}};
+    struct ft_entropy e;
+    struct ft_effective out;
+
+    ck_assert(ft_entropy_of(low, 2, &top[0].behind));
+    ck_assert_double_eq_tol(top[0].behind.nats, log(2) + 1 / 400.0, 1e-12);
+    ck_assert(ft_entropy_of(top, 2, &e));
+    ck_assert_double_eq_tol(e.paths, 3, 1e-12);
+    ck_assert_double_eq_tol(e.nats, 1.0822 + 1 / 800.0 + 0.75 / 400, 1e-4);
+    ft_effective(&e, &out);
+    ck_assert_double_eq_tol(out.paths, exp(e.nats), 1e-12);
+    ck_assert(out.lo < out.paths && out.paths < out.hi && out.hi <= 3);
+}
+END_TEST
+
+/* Nothing sampled; four samples of one link; four links of which each has a few. */
+START_TEST(few_samples_say_nothing_of_tiers)
+{
+    struct ft_entropy_link few[4] = {{.behind = FT_ENTROPY_NONE},
+                                     {.behind = FT_ENTROPY_NONE},
+                                     {.behind = FT_ENTROPY_NONE},
+                                     {.behind = FT_ENTROPY_NONE}};
+    struct ft_entropy e;
+
+    ck_assert(!ft_entropy_of(few, 4, &e));
+    few[0].samples = 4;
+    ck_assert(!ft_entropy_of(few, 4, &e));
+    for (unsigned i = 0; i < 4; i++)
+        few[i].samples = 4;
+    ck_assert(!ft_entropy_of(few, 4, &e));
+    few[2].samples = 8;
+    ck_assert(ft_entropy_of(few, 4, &e));
+}
+END_TEST
+
+FT_UNIT_MAIN("spread", tiers_add_up, few_samples_say_nothing_of_tiers,
+             packets_and_flowlets_spread_evenly, a_dead_path_of_32_is_found, a_slow_path_is_found,
+             queue_pairs_that_stay_are_trials, a_change_of_route_is_no_spraying)

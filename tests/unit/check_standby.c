@@ -3,9 +3,10 @@
  * receiver. */
 #include "config.h"
 
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -137,6 +138,29 @@ START_TEST(one_that_is_silent)
 }
 END_TEST
 
+/* It was there and stops to answer: the other one gets all at once, without another attempt. */
+START_TEST(one_that_falls_silent)
+{
+    int listener = listen_preferred(), fd;
+
+    start(3600000 * RIG_MS);
+    fd = rig_raw_accept(listener);
+    read_hello(fd);
+    rig_raw_write(fd, WELCOME, WELCOME_BYTES);
+    rig_run(connected, "welcome");
+    for (uint32_t i = 0; i < 10; i++)
+        rig_send(0, i, 500);
+    rig_run(all_acked, "all acknowledged by the other one");
+    expect_in_order(0, 10);
+    ck_assert_uint_eq(stats().records_repeated, 10 * RECORDS);
+    ck_assert_int_eq(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+    ck_assert_int_eq(accept(listener, NULL, NULL), -1);
+    close(listener);
+    close(fd);
+    rig_stop();
+}
+END_TEST
+
 /* What the first one had and did not acknowledge goes to the second, and is counted. */
 START_TEST(one_that_ends_with_records_in_flight)
 {
@@ -213,5 +237,5 @@ START_TEST(back_to_the_preferred_one)
 }
 END_TEST
 
-FT_UNIT_MAIN("standby", one_that_refuses, one_that_is_silent, one_that_ends_with_records_in_flight,
-             back_to_the_preferred_one)
+FT_UNIT_MAIN("standby", one_that_refuses, one_that_is_silent, one_that_falls_silent,
+             one_that_ends_with_records_in_flight, back_to_the_preferred_one)

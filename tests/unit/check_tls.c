@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/io/loop.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "proto/record.h"
 #include "tests/batch.h"
 #include "tests/unit/balanced.h"

@@ -243,21 +243,54 @@ START_TEST(one_elephant_each_is_no_collision)
 }
 END_TEST
 
-START_TEST(paths_are_published_when_known_changed_and_refreshed)
+static unsigned path_records(void)
 {
     unsigned paths = 0;
 
+    for (const uint8_t *at = out.bytes;
+         (at = memmem(at, out.len - (size_t)(at - out.bytes), "fabrictrace.path.v1", 19)); at++)
+        paths++;
+    return paths;
+}
+
+START_TEST(paths_are_published_when_known_changed_and_refreshed)
+{
     open_pipeline(2, 4, 1);
     for (int64_t ms = START_MS; ms < START_MS + 100000; ms += 1000) {
         while (ft_pipeline_advance(pipeline, ms, UINT32_MAX))
             ;
         observe(1, 0, 2, 800000, 10, ms, 0);
     }
-    for (const uint8_t *at = out.bytes;
-         (at = memmem(at, out.len - (size_t)(at - out.bytes), "fabrictrace.path.v1", 19)); at++)
-        paths++;
     /* When first seen, with the first rate, and after a minute. */
-    ck_assert_uint_eq(paths, 3);
+    ck_assert_uint_eq(path_records(), 3);
+    close_pipeline();
+}
+END_TEST
+
+/* Beyond the rate a path waits for the close, which publishes it with its rate as it does the
+ * others; the next second has room again. */
+START_TEST(paths_beyond_the_rate_wait_for_the_close)
+{
+    news_max = 3;
+    open_pipeline(2, 4, 1);
+    for (uint16_t sport = 1; sport <= 10; sport++)
+        observe(sport, 0, sport % 4, 8000000, 100, START_MS + 10, 0);
+    run_until(START_MS + 20);
+    ck_assert_uint_eq(path_records(), 3);
+    ck_assert_ptr_nonnull(line_with("path.v1", "\"sport\":3,"));
+    ck_assert_ptr_null(line_with("path.v1", "\"sport\":4,"));
+    ck_assert_uint_eq(ft_pipeline_stats(pipeline)->deferred_paths, 7);
+    observe(11, 0, 0, 8000000, 100, START_MS + 1500, 0);
+    run_until(START_MS + 1600);
+    ck_assert_uint_eq(path_records(), 4);
+    close_window(START_MS);
+    ck_assert_uint_eq(path_records(), 4 + 11);
+    for (uint16_t sport = 1; sport <= 11; sport++) {
+        char text[24];
+
+        snprintf(text, sizeof(text), "\"sport\":%u,", sport);
+        ck_assert_double_gt(number(line_with("\"rate_bps\"", text), "rate_bps"), 0);
+    }
     close_pipeline();
 }
 END_TEST
@@ -435,31 +468,6 @@ START_TEST(accounts_of_who_is_gone_make_room)
 }
 END_TEST
 
-/* The account of a poller: so many samples until now, of which it thinned out so many. */
-static void account(const char *source, uint64_t received, uint64_t thinned, int64_t ms)
-{
-    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-    Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
-    Fabrictrace__Stage stage = FABRICTRACE__STAGE__INIT, *stages[] = {&stage};
-    Fabrictrace__Drop drop = FABRICTRACE__DROP__INIT, *drops[] = {&drop};
-
-    drop.reason = (char *)(uintptr_t) "thinned";
-    drop.has_count = stage.has_received = loss.has_time_ms = true;
-    drop.count = thinned;
-    stage.name = stage.unit = (char *)(uintptr_t) "samples";
-    stage.received = received;
-    stage.n_drops = thinned > 0;
-    stage.drops = drops;
-    loss.program = (char *)(uintptr_t) "fabrictrace-switchpoll";
-    loss.source = (char *)(uintptr_t)source;
-    loss.time_ms = (uint64_t)ms;
-    loss.n_stages = 1;
-    loss.stages = stages;
-    record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
-    record.loss = &loss;
-    ft_pipeline_record(pipeline, &record, ms);
-}
-
 static double seen_share(int64_t window_ms)
 {
     const char *line;
@@ -509,5 +517,6 @@ FT_UNIT_MAIN("window", what_was_thinned_was_not_seen,
              idle_groups_have_no_figures, mice_and_the_discarded_do_not_count,
              collisions_stand_and_clear, a_member_that_no_flow_takes_is_named,
              one_elephant_each_is_no_collision,
-             paths_are_published_when_known_changed_and_refreshed, elephants_protect_the_mice,
+             paths_are_published_when_known_changed_and_refreshed,
+             paths_beyond_the_rate_wait_for_the_close, elephants_protect_the_mice,
              every_record_is_accounted_for)

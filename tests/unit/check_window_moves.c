@@ -266,7 +266,44 @@ START_TEST(shares_of_a_window_are_of_its_samples)
 }
 END_TEST
 
-FT_UNIT_MAIN("window, moves", a_window_with_a_move_is_split,
+/* A close that is still in progress when the window after the next begins: batches wait for it, or
+ * in a hurry end it, and are not taken for those of a clock that is ahead. */
+START_TEST(records_wait_for_a_close_that_is_late)
+{
+    const struct ft_pipeline_stats *stats;
+    int64_t late_ms = START_MS + 2 * WINDOW_MS + 1;
+
+    open_pipeline(2, 4, 2);
+    for (int hurry = 0; hurry < 2; hurry++, late_ms += 2 * WINDOW_MS) {
+        int64_t first_ms = late_ms - 2 * WINDOW_MS;
+
+        for (uint16_t i = 0; i < 20; i++)
+            observe(i, 0, i % 4, 8000000, 100, first_ms, 0);
+        run_until(first_ms + WINDOW_MS + 2000);
+        ck_assert(ft_pipeline_advance(pipeline, first_ms + WINDOW_MS + 3000, 1));
+        ck_assert(!ft_pipeline_waits(pipeline));
+        ck_assert(ft_pipeline_advance(pipeline, late_ms, 1));
+        ck_assert(ft_pipeline_waits(pipeline));
+        if (hurry) {
+            ft_pipeline_hurry(pipeline, true);
+            ck_assert(!ft_pipeline_waits(pipeline));
+            ft_pipeline_hurry(pipeline, false);
+        } else {
+            while (ft_pipeline_waits(pipeline))
+                ft_pipeline_advance(pipeline, late_ms, 1);
+        }
+        observe(1, 0, 1, 8000000, 100, late_ms, 0);
+        ft_pipeline_flush(pipeline);
+    }
+    stats = ft_pipeline_stats(pipeline);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_AHEAD], 0);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_LATE], 0);
+    ck_assert_uint_eq(stats->fates[FT_RECORD_JOINED], 42);
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window, moves", records_wait_for_a_close_that_is_late, a_window_with_a_move_is_split,
              a_move_after_the_window_does_not_reach_back, the_history_has_no_path_of_a_later_window,
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
              bytes_while_a_move_has_not_settled_are_placed_nowhere,

@@ -66,6 +66,13 @@ tests_unit_check_window_moves_SOURCES = tests/unit/check_window_moves.c \
 tests_unit_check_window_moves_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_moves_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_partials
+TESTS += tests/unit/check_partials
+tests_unit_check_partials_SOURCES = tests/unit/check_partials.c \
+	tests/unit/leafspine.h tests/unit/unit.h tests/unit/window_rig.h
+tests_unit_check_partials_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_partials_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_job_figures
 TESTS += tests/unit/check_job_figures
 tests_unit_check_job_figures_SOURCES = tests/unit/check_job_figures.c tests/unit/unit.h
@@ -96,6 +103,13 @@ tests_unit_check_discovery_hosts_SOURCES = tests/unit/check_discovery_hosts.c \
 	tests/unit/discovery_rig.h tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_discovery_hosts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_hosts_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_discovery_unheard
+TESTS += tests/unit/check_discovery_unheard
+tests_unit_check_discovery_unheard_SOURCES = tests/unit/check_discovery_unheard.c \
+	tests/unit/discovery_rig.h tests/unit/leafspine.h tests/unit/unit.h tests/unit/wiring_rig.h
+tests_unit_check_discovery_unheard_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_unheard_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_down_ports tests/unit/check_discovery_ports
 TESTS += tests/unit/check_down_ports tests/unit/check_discovery_ports
@@ -361,6 +375,18 @@ TESTS += tests/unit/check_launches
 tests_unit_check_launches_SOURCES = tests/unit/check_launches.c tests/unit/unit.h
 tests_unit_check_launches_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_launches_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_pair_rates
+TESTS += tests/unit/check_pair_rates
+tests_unit_check_pair_rates_SOURCES = tests/unit/check_pair_rates.c tests/unit/unit.h
+tests_unit_check_pair_rates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pair_rates_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
+
+check_PROGRAMS += tests/unit/check_pair_rates_kept
+TESTS += tests/unit/check_pair_rates_kept
+tests_unit_check_pair_rates_kept_SOURCES = tests/unit/check_pair_rates_kept.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_pair_rates_kept_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pair_rates_kept_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_stall
 TESTS += tests/unit/check_stall

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 proto_tests = tests/unit/check_json tests/unit/check_loss tests/unit/check_packet tests/unit/check_tunnels \
-	tests/unit/check_record tests/unit/check_sflow tests/unit/check_sflow_usual \
+	tests/unit/check_srv6 tests/unit/check_usid tests/unit/check_record tests/unit/check_sflow tests/unit/check_sflow_usual \
 	tests/unit/check_sflow_counters tests/unit/check_bounds tests/unit/check_columns \
 	tests/unit/check_message tests/unit/check_withdrawal
 check_PROGRAMS += $(proto_tests)
@@ -36,6 +36,15 @@ tests_unit_check_tunnels_SOURCES = tests/unit/check_tunnels.c tests/unit/packet_
 	tests/unit/unit.h
 tests_unit_check_tunnels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_tunnels_LDADD = $(proto_test_libs)
+
+tests_unit_check_srv6_SOURCES = tests/unit/check_srv6.c tests/unit/packet_bytes.h \
+	tests/unit/unit.h
+tests_unit_check_srv6_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_srv6_LDADD = $(proto_test_libs)
+
+tests_unit_check_usid_SOURCES = tests/unit/check_usid.c tests/unit/unit.h
+tests_unit_check_usid_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_usid_LDADD = $(proto_test_libs)
 
 tests_unit_check_packet_SOURCES = tests/unit/check_packet.c tests/unit/packet_bytes.h \
 	tests/unit/unit.h

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/io/snmp.h"
+#include "lib/io/snmp/snmp.h"
 #include "switchpoll/snmp/mib.h"
 
 #define ANSWERS_MAX 256

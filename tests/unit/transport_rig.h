@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/io/frame.h"
-#include "lib/io/transport.h"
+#include "lib/io/transport/frame.h"
+#include "lib/io/transport/transport.h"
 #include "tests/unit/unit.h"
 
 #define RIG_MS      INT64_C(1000000)

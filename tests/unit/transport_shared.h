@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/io/transport.h"
+#include "lib/io/transport/transport.h"
 #include "tests/unit/transport_rig.h"
 
 static unsigned wanted;

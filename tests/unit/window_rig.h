@@ -18,6 +18,9 @@
 #define START_MS  (100 * (int64_t)WINDOW_MS)
 
 static struct ft_pipeline *pipeline;
+static uint32_t news_max;                      /* set it before open_pipeline(), as the next */
+static const struct ft_partial_origin *origin; /* of a member of a group */
+static struct ft_partials *partials;           /* of its aggregator */
 static struct ft_writer out;
 static struct ft_writer kept; /* what the history gets */
 
@@ -50,7 +53,10 @@ static inline void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t host
                              .elephants_max = 10000},
                    .refresh_ms = 60000,
                    .victims_max = 32,
-                   .keep = {on_kept, NULL}},
+                   .keep = {on_kept, NULL},
+                   .origin = origin,
+                   .partials = partials},
+        .news_max = news_max,
         .grace_ms = 3000,
         .events_max = 100,
         .sources_max = 100,
@@ -106,6 +112,31 @@ static inline void observe(uint16_t sport, uint32_t leaf, uint32_t spine, uint64
     o.bytes = bps / 8 * (WINDOW_MS / 1000);
     record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
     record.observation = &o;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+/* The account of a poller: so many samples until now, of which it thinned out so many. */
+static inline void account(const char *source, uint64_t received, uint64_t thinned, int64_t ms)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
+    Fabrictrace__Stage stage = FABRICTRACE__STAGE__INIT, *stages[] = {&stage};
+    Fabrictrace__Drop drop = FABRICTRACE__DROP__INIT, *drops[] = {&drop};
+
+    drop.reason = (char *)(uintptr_t) "thinned";
+    drop.has_count = stage.has_received = loss.has_time_ms = true;
+    drop.count = thinned;
+    stage.name = stage.unit = (char *)(uintptr_t) "samples";
+    stage.received = received;
+    stage.n_drops = thinned > 0;
+    stage.drops = drops;
+    loss.program = (char *)(uintptr_t) "fabrictrace-switchpoll";
+    loss.source = (char *)(uintptr_t)source;
+    loss.time_ms = (uint64_t)ms;
+    loss.n_stages = 1;
+    loss.stages = stages;
+    record.kind_case = FABRICTRACE__RECORD__KIND_LOSS;
+    record.loss = &loss;
     ft_pipeline_record(pipeline, &record, ms);
 }
 

@@ -22,6 +22,12 @@ export function useRhythm(job: string): string {
     return `${period}${part}, by the samples of its flows`;
 }
 
+/** Over all tiers, with its interval; only where the job enters the fabric. */
+function endToEnd(s: Spread): string {
+    if (s.end_to_end_paths === undefined || s.end_to_end_lo === undefined || s.end_to_end_hi === undefined) return '';
+    return `${tenth(s.end_to_end_paths)} (${tenth(s.end_to_end_lo)} to ${tenth(s.end_to_end_hi)})`;
+}
+
 /** A link that takes nothing is named where chance does not explain it. */
 function Least({ of }: { of: Spread }): JSX.Element {
     const dead = of.dead ?? [];
@@ -43,11 +49,12 @@ export function SpreadOf({ job }: { job: string }): JSX.Element | null {
                 { key: 'flows', title: 'Flows', num: true, cell: (s) => `${count(s.flows)}${s.sprayed_flows ? `, ${count(s.sprayed_flows)} sprayed` : ''}`, by: (s) => s.flows },
                 { key: 'links', title: 'Links used', num: true, cell: (s) => `${count(s.seen)} of ${count(s.possible)}`, by: (s) => s.seen },
                 { key: 'effective', title: 'Links in effect', num: true, cell: (s) => tenth(s.effective_paths), by: (s) => s.effective_paths },
+                { key: 'whole', title: 'Paths end to end', num: true, cell: endToEnd, by: (s) => s.end_to_end_paths },
                 { key: 'even', title: 'p', num: true, cell: (s) => probability(s.even_p), by: (s) => s.even_p },
                 { key: 'least', title: 'Avoided link', cell: (s) => <Least of={s} />, by: (s) => s.least_p },
                 { key: 'samples', title: 'Samples', num: true, minor: true, cell: (s) => count(s.samples), by: (s) => s.samples },
             ]} />
-            <p class="note">p: how often an even choice of links is at least as uneven by chance.</p>
+            <p class="note">p: how often an even choice of links is at least as uneven by chance. Paths end to end: used in effect from this group to the destinations, over all tiers, with a 95 % interval.</p>
         </Section>
     );
 }

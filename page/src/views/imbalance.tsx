@@ -5,7 +5,7 @@ import { bandOf } from '../chance.ts';
 import { Chart } from '../chart.tsx';
 import { useAnswer, useStore } from '../hooks.ts';
 import { imbalanceKey } from '../history.ts';
-import { byScope, verdictRank, verdictText } from '../model.ts';
+import { byScope, lacks, verdictRank, verdictText } from '../model.ts';
 import type { Answer, Imbalance } from '../records.ts';
 import { format, moment } from '../route.ts';
 import { clock, count, percent, plural, probability, ratio, tenth } from '../text.ts';
@@ -140,6 +140,7 @@ export function ImbalanceView(): JSX.Element {
             <h1>Imbalance</h1>
             <Chosen key={`${scope}/${name}`} record={record} scope={record?.scope ?? scope} name={record?.name ?? name} />
             <Section title="Groups, layers, fabric">
+                {rows[0] && lacks(rows[0]) ? <p class="note">Of this window: {lacks(rows[0])}.</p> : null}
                 {rows.length === 0
                     ? <Empty>No window has closed yet, or no ECMP group is known.</Empty>
                     : <Table id="groups" label="Imbalance of every group" rows={rows} rowKey={imbalanceKey}

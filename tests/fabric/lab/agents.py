@@ -57,18 +57,18 @@ FROZEN_S = 3600
 TOOLS = ("snmpd", "lldpd", "snmpset", "snmpget")
 
 
-def write_agent(folder, layout, switch, runs_in=None, users=tuple(USERS)):
+def write_agent(folder, layout, switch, runs_in=None, users=tuple(USERS), hold=None):
     """Writes the files of a switch's snmpd and lldpd, which find each other in runs_in (default: the
-    same folder)."""
+    same folder). hold: for how many intervals lldpd keeps what a neighbor told."""
     lines = SNMPD.format(ip=layout.mgmt(switch), port=PORT, folder=runs_in or folder,
                          community=COMMUNITY, auth=AUTH, priv=PRIV, timeout=round(speed.limit(2)))
     for user, auth, priv in (USERS[name] for name in users):
         lines += f'createUser {user} {auth} "{AUTH}"' + (f' {priv} "{PRIV}"' if priv else "")
         lines += f"\nrouser {user} {'priv' if priv else 'auth'}\n"
     (folder / "snmpd.conf").write_text(lines)
-    # What a neighbor told is kept for so many intervals: a slow machine skips some.
+    # A slow machine skips some intervals.
     (folder / "lldpd.conf").write_text(LLDPD.format(
-        name=switch, interval=TX_INTERVAL_S, hold=round(speed.limit(4))))
+        name=switch, interval=TX_INTERVAL_S, hold=hold or round(speed.limit(4))))
 
 
 def write_switches(path, layout, credentials="v3", also=()):

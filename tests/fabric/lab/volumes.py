@@ -8,6 +8,7 @@ are few. A packet that was counted twice would double it.
 from collections import defaultdict
 
 TOTAL = 0.9, 1.25
+WINDOW = 0.8, 1.35  # of one: the kernel's rate is a mean, and who sends may have to wait
 LINK = 0.7, 1.5
 LINK_SAMPLES = 200  # that a link must have had to be judged alone
 
@@ -24,12 +25,15 @@ def link_bytes(records, start_ms, stop_ms):
 
 
 def wrong_totals(windows, rates, window_s):
-    """What is wrong in each window's sum over all links."""
+    """What is wrong in each window's sum over all links, and in that of all windows."""
     true = sum(rates.values()) * window_s
-    return [f"window {start}: {sum(links.values()):.0f} bytes on all links, "
-            f"the kernel says {true:.0f}"
-            for start, links in sorted(windows.items())
-            if not TOTAL[0] <= sum(links.values()) / true <= TOTAL[1]]
+    told = {start: sum(links.values()) for start, links in sorted(windows.items())}
+    wrong = [f"window {start}: {value:.0f} bytes on all links, the kernel says {true:.0f}"
+             for start, value in told.items() if not WINDOW[0] <= value / true <= WINDOW[1]]
+    if told and not TOTAL[0] <= ratio(windows, rates, window_s) <= TOTAL[1]:
+        wrong.append(f"{len(told)} windows: {sum(told.values()):.0f} bytes on all links, "
+                     f"the kernel says {true * len(told):.0f}")
+    return wrong
 
 
 def wrong_links(windows, rates, window_s, sampling, frame_bytes=1082):

@@ -176,5 +176,27 @@ def test_missing(folder):
     check("sums that cannot be are not taken", bag(late) == bag(whole))
 
 
+def test_late(folder):
+    """What comes again when its window is closed shows as with one daemon, also where that is one member's."""
+    traffic = record(folder)
+    flows = [r for r in traffic if r["schema"] == "fabrictrace.observation.v1"]
+    begin, end = (f(r["time_ms"] for r in flows) for f in (min, max))
+    old = [r for r in flows if r["time_ms"] < begin + 5000]
+    at = next(i for i, r in enumerate(traffic) if r.get("time_ms", 0) > (begin + end) // 2)
+    for name, late in {"both": old, "first": [r for r in old if partition_of(r["flow"]) < 4]}.items():
+        mixed = traffic[:at] + late + traffic[at:]
+        alone = replay(folder, f"{name}-alone", mixed)
+        said = [of_kind(member(folder, mixed, f"{name}{i}", [share]), "partial")
+                for i, share in enumerate(("0-3", "4-7"))]
+        marked = {r["seen_share"] for r in of_kind(alone, "imbalance") if "seen_share" in r}
+        check(f"late, {name}: one window says that not all was seen", len(marked) == 1
+              and 0.2 < min(marked) < 0.95, marked)
+        compare(f"late, {name}", "imbalance", alone, aggregate(folder, f"{name}-sum", said[0] + said[1]))
+        before = [{k: v for k, v in r.items() if not k.startswith("observations")} for r in said[1]]
+        sums = of_kind(aggregate(folder, f"{name}-before", said[0] + before), "imbalance")
+        check(f"late, {name}: what an earlier member does not say is not whole",
+              sums and all(r["unaccounted_partitions"] == [4, 5, 6, 7] and not r.get("partial") for r in sums))
+
+
 if __name__ == "__main__":
-    sys.exit(run_tests(test_group, test_missing))
+    sys.exit(run_tests(test_group, test_missing, test_late))

@@ -15,7 +15,7 @@ import hashes  # noqa: E402
 import rig  # noqa: E402
 from rig import check, of_kind  # noqa: E402
 
-HOSTS, FLOWS, PAIRS = hashes.HOSTS, 320, 5
+HOSTS, FLOWS, PAIRS = hashes.HOSTS, 470, 5
 ROUNDS = 2
 hashes.SECONDS = 20  # of samples
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "proto/usid.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SID_BYTES 2
+
+int ft_usid_block_parse(const char *text, struct ft_prefix *block)
+{
+    struct ft_prefix p;
+
+    if (!strchr(text, '/') || ft_prefix_parse(text, strlen(text), &p) || ft_ip_is4(&p.ip) ||
+        p.bits < FT_USID_BLOCK_BITS_MIN || p.bits > FT_USID_BLOCK_BITS_MAX || p.bits % 16)
+        return -EINVAL;
+    *block = p;
+    return 0;
+}
+
+static uint32_t sid_at(const struct ft_ip *ip, size_t at)
+{
+    return at < sizeof(ip->b) ? (uint32_t)ip->b[at] << 8 | ip->b[at + 1] : 0;
+}
+
+static enum ft_usid stays_behind(size_t block, uint32_t local, const struct ft_ip *dst,
+                                 struct ft_ip *stays)
+{
+    size_t end = block, from;
+    struct ft_ip out = {{0}};
+
+    while (sid_at(dst, end))
+        end += SID_BYTES;
+    for (size_t at = end; at < sizeof(dst->b); at++)
+        if (dst->b[at])
+            return FT_USID_UNKNOWN;
+    if (end == block)
+        return FT_USID_UNKNOWN;
+    from = end - SID_BYTES;
+    while (sid_at(dst, from) >= local) {
+        if (from == block)
+            return FT_USID_UNKNOWN;
+        from -= SID_BYTES;
+    }
+    memcpy(out.b, dst->b, block);
+    memcpy(out.b + block, dst->b + from, end - from);
+    *stays = out;
+    return FT_USID_KNOWN;
+}
+
+enum ft_usid ft_usid_stays(const struct ft_usid_blocks *blocks, const struct ft_ip *dst,
+                           struct ft_ip *stays)
+{
+    for (size_t i = 0; i < blocks->count; i++)
+        if (ft_prefix_has(&blocks->list[i], dst))
+            return stays_behind(blocks->list[i].bits / 8, blocks->local, dst, stays);
+    return FT_USID_NONE;
+}
