@@ -26,6 +26,7 @@ enum {
     FT_NCCL_PROXY_CTRL = 1 << 5,
     FT_NCCL_KERNEL_CH = 1 << 6,
     FT_NCCL_NET_PLUGIN = 1 << 7,
+    FT_NCCL_KINDS = (1 << 15) - 1, /* all of version 6 */
 };
 
 /* States that are kept. */

@@ -133,6 +133,13 @@ static void *chained(const struct ft_trace_comm *comm)
     return comm ? comm->chained : NULL;
 }
 
+/* NCCL also reports what the events that are asked for hang on: groups, calls of its interface,
+ * launches of kernels. Nothing is lost with them. */
+static bool is_above(uint64_t type)
+{
+    return (type & FT_NCCL_KINDS) != 0 && (type & (uint64_t)event_kinds) == 0;
+}
+
 static int start_v4(void *context, void **handle, struct ft_nccl_event_v4 *event)
 {
     struct ft_nccl_event_v4 copy;
@@ -143,7 +150,8 @@ static int start_v4(void *context, void **handle, struct ft_nccl_event_v4 *event
         return FT_NCCL_SUCCESS;
     *handle = NULL;
     if (!chain_v4) {
-        *handle = ft_trace_start(context, event->type, event->parent, event->rank, &event->u);
+        if (!is_above(event->type))
+            *handle = ft_trace_start(context, event->type, event->parent, event->rank, &event->u);
         return FT_NCCL_SUCCESS;
     }
     parent = ft_chain_split(event->parent);
@@ -167,7 +175,8 @@ static int start_v5(void *context, void **handle, struct ft_nccl_event_v5 *event
         return FT_NCCL_SUCCESS;
     *handle = NULL;
     if (!chain_v5) {
-        *handle = ft_trace_start(context, event->type, event->parent, event->rank, &event->u);
+        if (!is_above(event->type))
+            *handle = ft_trace_start(context, event->type, event->parent, event->rank, &event->u);
         return FT_NCCL_SUCCESS;
     }
     parent = ft_chain_split(event->parent);

@@ -40,6 +40,7 @@ struct gathering {
     struct item *items;
     size_t *members;              /* of each communicator */
     bool *numbered;               /* of each: by the numbers of its ranks, else by NCCL's */
+    bool *repeated;               /* of each: NCCL's say which operation it is no more */
     bool *partly;                 /* of each: launches of the time looked at were forgotten */
     struct ft_recent_row *passed; /* operations that a rank is known to be past, without a record */
     size_t source_count, item_count, comm_count, passed_count;
@@ -147,6 +148,36 @@ static bool stands_in(const struct ft_recent_rank *r)
            (n == 0 || ft_recent_row(r, n - 1)->number < r->progress.row.number);
 }
 
+static bool same(const struct item *x, const struct item *y)
+{
+    return x->source->comm == y->source->comm && x->function == y->function &&
+           x->sequence == y->sequence;
+}
+
+/* NCCL's number of a collective stands still in a CUDA graph: it has the rank's then, which is the
+ * same at all of them where they send and receive as often. */
+static void number_repeated(struct gathering *g)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < g->comm_count; i++)
+        g->repeated[i] = false;
+    for (size_t i = 1; i < g->item_count; i++) {
+        const struct item *item = &g->items[i];
+
+        if (item->source == item[-1].source && same(item, &item[-1]) && !is_pair(g, item->row))
+            any = g->repeated[item->source->comm] = true;
+    }
+    for (size_t i = 0; i < g->item_count && any; i++) {
+        struct item *item = &g->items[i];
+
+        if (g->repeated[item->source->comm] && !is_pair(g, item->row))
+            item->sequence = item->row->number;
+    }
+    if (any)
+        ft_task_sort(g->task, g->items, g->item_count, sizeof(*g->items), by_operation);
+}
+
 static void list_items(struct gathering *g)
 {
     for (size_t i = 0; i < g->source_count; i++) {
@@ -166,12 +197,7 @@ static void list_items(struct gathering *g)
                          FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT);
     }
     ft_task_sort(g->task, g->items, g->item_count, sizeof(*g->items), by_operation);
-}
-
-static bool same(const struct item *x, const struct item *y)
-{
-    return x->source->comm == y->source->comm && x->function == y->function &&
-           x->sequence == y->sequence;
+    number_repeated(g);
 }
 
 /* Rows of one operation. complete: of all members; of a send or receive it is one. flies: some are
@@ -484,10 +510,12 @@ int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, s
     g.sources = calloc(job->ranks + 1, sizeof(*g.sources));
     g.members = calloc(job->ranks + 1, sizeof(*g.members));
     g.numbered = calloc(job->ranks + 1, sizeof(*g.numbered));
+    g.repeated = calloc(job->ranks + 1, sizeof(*g.repeated));
     g.partly = calloc(job->ranks + 1, sizeof(*g.partly));
     g.passed = calloc(job->ranks + 1, sizeof(*g.passed));
     g.items = calloc(rows_at_most(job, each) + 1, sizeof(*g.items));
-    if (out->ops && g.sources && g.members && g.numbered && g.partly && g.passed && g.items) {
+    if (out->ops && g.sources && g.members && g.numbered && g.repeated && g.partly && g.passed &&
+        g.items) {
         ft_operations_pace(out->ops, task);
         list_sources(&g, each, now_ms);
         find_numbers(&g);
@@ -502,6 +530,7 @@ int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, s
     free(g.sources);
     free(g.members);
     free(g.numbered);
+    free(g.repeated);
     free(g.partly);
     free(g.passed);
     free(g.items);

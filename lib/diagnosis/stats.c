@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #define PERIOD_MAX 64
-#define STEADY     0.5  /* range of the sums of a period, as a share of their median */
+#define STEADY     0.5  /* change of the sums of a period, as a share of their median */
 #define SORTED     16   /* values: fewer are sorted */
 #define ROUNDS     64   /* of a search, which some order of values would make long */
-#define RARE       0.15 /* of the sums: left out at either end */
+#define RARE       0.15 /* of the changes: the largest are left out */
 
 static int by_value(const void *a, const void *b)
 {
@@ -124,27 +124,44 @@ void ft_stretch(const double *values, size_t count, double bar, double limit, si
     }
 }
 
+/* Returns their number. */
+static size_t sum_blocks(const double *values, size_t count, size_t period, double *sums)
+{
+    size_t n = count / period;
+
+    for (size_t b = 0; b < n; b++) {
+        sums[b] = 0;
+        for (size_t k = 0; k < period; k++)
+            sums[b] += values[b * period + k];
+    }
+    return n;
+}
+
+/* From one block to the next, without the largest: a series that changes once has the blocks that
+ * it had before. */
+static double change_of(const double *values, size_t count, size_t period, double *room)
+{
+    size_t n = sum_blocks(values, count, period, room);
+
+    for (size_t b = 1; b < n; b++)
+        room[b - 1] = fabs(room[b] - room[b - 1]);
+    return n > 1 ? ft_quantile(room, n - 1, 1 - RARE) : 0;
+}
+
 size_t ft_period(const double *values, size_t count, size_t blocks_min, double *room)
 {
     double least = INFINITY;
     size_t best = 1;
 
     for (size_t period = 1; period <= PERIOD_MAX && count / period >= blocks_min; period++) {
-        size_t n = count / period;
-        double median, range;
+        double median = ft_median(room, sum_blocks(values, count, period, room));
+        double change = median > 0 ? change_of(values, count, period, room) / median : INFINITY;
 
-        for (size_t b = 0; b < n; b++) {
-            room[b] = 0;
-            for (size_t k = 0; k < period; k++)
-                room[b] += values[b * period + k];
-        }
-        median = ft_median(room, n);
-        range = (ft_quantile(room, n, 1 - RARE) - ft_quantile(room, n, RARE)) / median;
-        if (!(median > 0) || range >= least)
+        if (change >= least)
             continue;
-        least = range;
+        least = change;
         best = period;
-        if (range < STEADY)
+        if (change < STEADY)
             break;
     }
     return best;

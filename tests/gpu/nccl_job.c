@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /*
- * nccl_job RANK RANKS IDFILE ITERATIONS BYTES...: one rank of a real NCCL job. Every operation at
- * every size (bytes of the send buffer of AllReduce), results verified; one line of JSON for each
- * with the mean time of one operation. Rank 0 leaves NCCL's id in IDFILE for the others.
+ * One rank of a real NCCL job. Rank 0 leaves NCCL's id in IDFILE for the others.
+ *
+ * nccl_job RANK RANKS IDFILE ITERATIONS BYTES...: every operation at every size (bytes of the send
+ * buffer of AllReduce), results verified; one line of JSON for each with the mean time of one
+ * operation.
+ *
+ * nccl_job RANK RANKS IDFILE train|graph STEPS LATE_MS: steps of a training, each some computation,
+ * then an AllReduce of gradients, an AllGather of parameters in a second communicator and a message
+ * to the next rank, by a CUDA graph or one by one; and a line of JSON. After SIGUSR1 the rank
+ * computes LATE_MS longer.
  */
 
 #define CUDA(call)                                                                                 \
@@ -25,8 +34,17 @@
             die(#call, ncclGetErrorString(rc_));                                                   \
     } while (0)
 
+enum {
+    COMPUTE_US = 40000,
+    JITTER_US = 2000,
+    GRADIENTS = 1 << 20,  /* elements */
+    PARAMETERS = 1 << 18, /* the same, of all ranks */
+    ACTIVATIONS = 1 << 16,
+};
+
 static int rank, ranks;
-static ncclComm_t comm;
+static volatile sig_atomic_t late;
+static ncclComm_t comm, second;
 static cudaStream_t stream;
 static float *from, *to;
 
@@ -164,7 +182,77 @@ static void fill(size_t bytes)
     free(values);
 }
 
-int main(int argc, char **argv)
+static void be_late(int number)
+{
+    (void)number;
+    late = 1;
+}
+
+static void compute(long us)
+{
+    struct timespec left = {us / 1000000, us % 1000000 * 1000};
+
+    while (nanosleep(&left, &left)) {
+    }
+}
+
+/* In a second communicator, and back. */
+static void in_second(void (*run)(size_t count), size_t count)
+{
+    ncclComm_t first = comm;
+
+    comm = second;
+    run(count);
+    comm = first;
+}
+
+static void exchange(void)
+{
+    all_reduce(GRADIENTS);
+    in_second(all_gather, PARAMETERS);
+    send_receive(ACTIVATIONS);
+}
+
+static cudaGraphExec_t graph_of_exchange(void)
+{
+    cudaGraphExec_t graph;
+    cudaGraph_t captured;
+
+    CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    exchange();
+    CUDA(cudaStreamEndCapture(stream, &captured));
+    CUDA(cudaGraphInstantiateWithFlags(&graph, captured, 0));
+    CUDA(cudaGraphDestroy(captured));
+    return graph;
+}
+
+static void train(int steps, int late_ms, int by_graph)
+{
+    cudaGraphExec_t graph = NULL;
+    unsigned seed = (unsigned)rank;
+
+    signal(SIGUSR1, be_late);
+    NCCL(ncclCommSplit(comm, 0, rank, &second, NULL));
+    if (by_graph)
+        graph = graph_of_exchange();
+    for (int step = 0; step < steps; step++) {
+        compute(COMPUTE_US + rand_r(&seed) % JITTER_US);
+        if (late)
+            compute(late_ms * 1000L);
+        if (by_graph)
+            CUDA(cudaGraphLaunch(graph, stream));
+        else
+            exchange();
+        CUDA(cudaStreamSynchronize(stream));
+        printf("{\"rank\":%d,\"step\":%d}\n", rank, step + 1);
+        fflush(stdout);
+    }
+    if (by_graph)
+        CUDA(cudaGraphExecDestroy(graph));
+    NCCL(ncclCommDestroy(second));
+}
+
+static void measure_all(int iterations, char **bytes, int count)
 {
     static const struct {
         const char *name;
@@ -173,20 +261,35 @@ int main(int argc, char **argv)
         {"AllReduce", all_reduce}, {"AllGather", all_gather}, {"ReduceScatter", reduce_scatter},
         {"Broadcast", broadcast},  {"AllToAll", all_to_all},  {"SendRecv", send_receive},
     };
-    ncclUniqueId id;
+
+    for (int i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]); k++)
+            measure(ops[k].name, ops[k].run, strtoull(bytes[i], NULL, 10), iterations);
+}
+
+static size_t most_bytes(char **bytes, int count)
+{
     size_t most = 0;
-    int iterations;
+
+    for (int i = 0; i < count; i++)
+        if (strtoull(bytes[i], NULL, 10) > most)
+            most = strtoull(bytes[i], NULL, 10);
+    return most;
+}
+
+int main(int argc, char **argv)
+{
+    ncclUniqueId id;
+    int by_graph = argc == 7 && !strcmp(argv[4], "graph");
+    int trains = by_graph || (argc == 7 && !strcmp(argv[4], "train"));
 
     if (argc < 6) {
-        fprintf(stderr, "usage: nccl_job RANK RANKS IDFILE ITERATIONS BYTES...\n");
+        fprintf(stderr, "usage: nccl_job RANK RANKS IDFILE ITERATIONS BYTES...\n"
+                        "       nccl_job RANK RANKS IDFILE train|graph STEPS LATE_MS\n");
         return 2;
     }
     rank = atoi(argv[1]);
     ranks = atoi(argv[2]);
-    iterations = atoi(argv[4]);
-    for (int i = 5; i < argc; i++)
-        if (strtoull(argv[i], NULL, 10) > most)
-            most = strtoull(argv[i], NULL, 10);
     CUDA(cudaSetDevice(0));
     if (rank == 0) {
         NCCL(ncclGetUniqueId(&id));
@@ -196,10 +299,11 @@ int main(int argc, char **argv)
     }
     NCCL(ncclCommInitRank(&comm, ranks, id, rank));
     CUDA(cudaStreamCreate(&stream));
-    fill(most);
-    for (int i = 5; i < argc; i++)
-        for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]); k++)
-            measure(ops[k].name, ops[k].run, strtoull(argv[i], NULL, 10), iterations);
+    fill(trains ? GRADIENTS * sizeof(float) : most_bytes(argv + 5, argc - 5));
+    if (trains)
+        train(atoi(argv[5]), atoi(argv[6]), by_graph);
+    else
+        measure_all(atoi(argv[4]), argv + 5, argc - 5);
     CUDA(cudaStreamSynchronize(stream));
     NCCL(ncclCommFinalize(comm));
     NCCL(ncclCommDestroy(comm));

@@ -192,6 +192,26 @@ START_TEST(above_the_limit_like_goes_with_like)
 }
 END_TEST
 
+/* What was held when its process died goes out one by one, though the second's limit is used up. */
+START_TEST(the_last_operations_are_told_one_by_one)
+{
+    struct ft_collectives *c = make(1024, 8192, 10);
+
+    ft_collectives_tick(c, (struct ft_mono){5000 * MS});
+    for (uint64_t i = 1; i <= 12; i++)
+        op(c, i, 5001);
+    ft_collectives_tick(c, (struct ft_mono){5200 * MS});
+    ck_assert_uint_eq(got.reports, 10);
+    for (uint64_t i = 13; i <= 20; i++)
+        op(c, i, 5201);
+    ft_collectives_flush(c, (struct ft_mono){5210 * MS});
+    ck_assert_uint_eq(got.reports, 10 + 8 + 1);
+    ck_assert_uint_eq(got.last.operations, 2);
+    ck_assert_uint_eq(got.operations, 20);
+    ft_collectives_free(c);
+}
+END_TEST
+
 START_TEST(caps_hold_and_nothing_is_lost)
 {
     struct ft_collectives *c = make(4, 8, 1000);
@@ -330,7 +350,7 @@ START_TEST(kinds_without_end_are_capped)
     }
     ft_collectives_flush(c, (struct ft_mono){10 * MS});
     ft_collectives_stats(c, &stats);
-    ck_assert_uint_le(got.reports, 10 + 256);
+    ck_assert_uint_le(got.reports, 2 * 10 + 256);
     ck_assert_uint_gt(stats.events_capped, 4000);
     ck_assert_uint_eq(stats.events_pending, 0);
     ck_assert_uint_eq(stats.events_in, stats.events_out + stats.events_capped);
@@ -418,5 +438,5 @@ FT_UNIT_MAIN("collectives", what_no_process_can_do_does_not_count, kinds_without
              times_and_sums_of_a_lying_job_do_not_overflow,
              lying_counters_leave_the_account_balanced, one_report_an_operation,
              what_is_in_flight_has_not_ended, above_the_limit_like_goes_with_like,
-             caps_hold_and_nothing_is_lost, what_has_no_operation,
-             hostile_numbers_stay_out_of_records, buckets_and_median)
+             the_last_operations_are_told_one_by_one, caps_hold_and_nothing_is_lost,
+             what_has_no_operation, hostile_numbers_stay_out_of_records, buckets_and_median)

@@ -75,6 +75,20 @@ START_TEST(the_stretch_above_a_bar)
 }
 END_TEST
 
+/* Work before every other operation, which takes twice as long from one index on: the series has
+ * the blocks that it had before. */
+START_TEST(a_change_is_no_longer_period)
+{
+    double values[M], room[M];
+
+    for (size_t from = 40; from <= 200; from += 8) {
+        for (size_t i = 0; i < 240; i++)
+            values[i] = (i % 2 ? 0.5 : 42 + (double)(i * 7 % 5)) * (i >= from ? 2.5 : 1);
+        ck_assert_uint_eq(ft_period(values, 240, 8, room), 2);
+    }
+}
+END_TEST
+
 /* Around 0, by a fixed pattern of 5 %; above from one index on. */
 static void series(double *values, size_t from, double above)
 {
@@ -110,4 +124,4 @@ START_TEST(slow_is_beyond_noise_and_past)
 END_TEST
 
 FT_UNIT_MAIN("stats", quantiles_and_spread, the_nth_is_what_sorting_says, the_stretch_above_a_bar,
-             slow_is_beyond_noise_and_past)
+             a_change_is_no_longer_period, slow_is_beyond_noise_and_past)

@@ -7,12 +7,14 @@
 
 #ifdef HAVE_KAFKA
 #include <librdkafka/rdkafka.h>
+#endif
 
 #define FENCED                                                                                     \
     "another daemon has the same source_id, or the brokers waited for a commit for too long "      \
     "(transaction.timeout.ms)"
 
 static const struct ft_kafka_problem problems[] = {
+#ifdef HAVE_KAFKA
     {RD_KAFKA_RESP_ERR__PURGE_QUEUE, FT_KAFKA_AGAIN, NULL, NULL},
     {RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, FT_KAFKA_AGAIN, NULL, NULL},
     {RD_KAFKA_RESP_ERR__DESTROY, FT_KAFKA_AGAIN, NULL, NULL},
@@ -50,16 +52,18 @@ static const struct ft_kafka_problem problems[] = {
     {RD_KAFKA_RESP_ERR__RESOLVE, FT_KAFKA_FAILED, "kafka.brokers", "check kafka.brokers"},
     {RD_KAFKA_RESP_ERR__TRANSPORT, FT_KAFKA_FAILED, "kafka.brokers", "check kafka.brokers"},
     {RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, FT_KAFKA_FAILED, "kafka.brokers", "check kafka.brokers"},
+#endif
+    {.fate = FT_KAFKA_FAILED}, /* any other */
 };
 
 const struct ft_kafka_problem *ft_kafka_problem_of(int err)
 {
-    static const struct ft_kafka_problem other = {.fate = FT_KAFKA_FAILED};
+    const struct ft_kafka_problem *other = &problems[sizeof(problems) / sizeof(problems[0]) - 1];
+    const struct ft_kafka_problem *p = problems;
 
-    for (size_t i = 0; i < sizeof(problems) / sizeof(problems[0]); i++)
-        if (problems[i].err == err)
-            return &problems[i];
-    return &other;
+    while (p < other && p->err != err)
+        p++;
+    return p;
 }
 
 const char *ft_kafka_advise(int err, const char *text, char *line, size_t line_bytes)
@@ -69,4 +73,3 @@ const char *ft_kafka_advise(int err, const char *text, char *line, size_t line_b
     snprintf(line, line_bytes, "%s%s%s", text, p->advice ? ": " : "", p->advice ? p->advice : "");
     return p->key;
 }
-#endif

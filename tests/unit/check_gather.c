@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which operations of a job are looked at: daemon/diagnosis/gather.h. */
+#include "config.h"
+
+#include "daemon/diagnosis/gather.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tests/unit/unit.h"
+
+#define RANKS    2
+#define STEPS    40
+#define ROWS     4096
+#define STEP_US  UINT64_C(200000)
+#define START_MS INT64_C(1700000000000)
+
+static struct ft_recent *recent;
+static uint64_t number[RANKS];
+
+static char *text(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+static int64_t ms_of(uint64_t us)
+{
+    return START_MS + (int64_t)(us / 1000);
+}
+
+/* The rank's next operation; sequence: NCCL's, of collectives. */
+static void end(uint32_t rank, const char *op, uint64_t sequence, uint64_t start_us)
+{
+    Fabrictrace__Collective c = FABRICTRACE__COLLECTIVE__INIT;
+    Fabrictrace__PeerTraffic peer = FABRICTRACE__PEER_TRAFFIC__INIT, *list[] = {&peer};
+    char host[8];
+
+    snprintf(host, sizeof(host), "gpu%02u", rank);
+    c.job = text("88");
+    c.comm_id = text("0000000000000fab");
+    c.host = host;
+    c.op = text(op);
+    c.has_rank = c.has_ranks = c.has_pid = c.has_number = c.has_bytes = true;
+    c.has_start_ms = c.has_duration_us = c.has_started_ns = c.has_operations = true;
+    c.has_sequence = op[0] == 'A';
+    c.has_peer = !c.has_sequence;
+    c.rank = rank;
+    c.peer = 1 - rank;
+    c.ranks = RANKS;
+    c.pid = 100 + rank;
+    c.number = ++number[rank];
+    c.sequence = sequence;
+    c.bytes = 1 << 20;
+    c.start_ms = (uint64_t)ms_of(start_us);
+    c.started_ns = start_us * 1000 + 5;
+    c.duration_us = 5000;
+    c.operations = 1;
+    c.peers = list;
+    c.n_peers = 1;
+    ck_assert_int_eq(ft_recent_collective(recent, &c, ms_of(start_us + 5000)), 0);
+}
+
+/* Steps of training, each a collective and a message to each other. */
+static void run(bool by_graph)
+{
+    const struct ft_recent_config config = {.ranks_max = 16, .rows_max = ROWS};
+
+    recent = ft_recent_new(&config);
+    ck_assert_ptr_nonnull(recent);
+    for (uint64_t i = 0; i < STEPS; i++)
+        for (uint32_t rank = 0; rank < RANKS; rank++) {
+            number[rank] = 3 * i;
+            end(rank, "AllReduce", by_graph ? 0 : i, i * STEP_US);
+            end(rank, "Send", 0, i * STEP_US + 10);
+            end(rank, "Recv", 0, i * STEP_US + 20);
+        }
+}
+
+/* Where NCCL's number of a collective stands still, as in a CUDA graph, it is known by its rank's.
+ */
+START_TEST(a_number_that_stands_still_is_no_gap)
+{
+    for (int by_graph = 0; by_graph <= 1; by_graph++) {
+        struct ft_gathered g;
+        uint32_t cursor = 0;
+
+        run(by_graph);
+        ck_assert_int_eq(ft_gather(recent, ft_recent_next(recent, &cursor), ROWS,
+                                   ms_of(STEPS * STEP_US), NULL, &g),
+                         0);
+        ck_assert_uint_eq(g.gaps, 0);
+        /* Not all have told of what came after the last one. */
+        ck_assert_uint_ge(g.rows, RANKS * 3 * (STEPS - 1));
+        ft_operations_free(g.ops);
+        ft_recent_free(recent);
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("gather", a_number_that_stands_still_is_no_gap)
