@@ -227,14 +227,16 @@ static bool advance_windows(struct ft_pipeline *p, int64_t now_ms, uint32_t item
 }
 
 /* A window has begun that cannot be opened before the close of an older one is through: what is of
- * it would pass for that of a clock that is ahead. */
+ * it would pass for that of a clock that is ahead. By the time that windows were advanced to last:
+ * where they are made up for, that is not the records' own, and closes none before all of it is
+ * read. */
 static bool closes_late(const struct ft_pipeline *p)
 {
     uint32_t window = ft_join_window(p->stages.join);
 
     return !p->config.replay && window != 0 &&
-           ft_join_window_of(p->stages.join, p->now_ms) > window + 1 &&
-           (ft_window_busy(p->stages.window) || is_due(p, p->now_ms));
+           ft_join_window_of(p->stages.join, p->advanced_ms) > window + 1 &&
+           (ft_window_busy(p->stages.window) || is_due(p, p->advanced_ms));
 }
 
 bool ft_pipeline_waits(struct ft_pipeline *p)
@@ -242,7 +244,7 @@ bool ft_pipeline_waits(struct ft_pipeline *p)
     if (p->hurry)
         ft_pipeline_complete(p);
     while (p->hurry && closes_late(p))
-        advance_windows(p, p->now_ms, UINT32_MAX);
+        advance_windows(p, p->advanced_ms, UINT32_MAX);
     return ft_pipeline_in_progress(p) || closes_late(p);
 }
 

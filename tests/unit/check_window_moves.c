@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "daemon/pipeline/stages.h"
 #include "tests/unit/window_rig.h"
 
 /* Of samples that do not say where the packets went. */
@@ -303,7 +304,29 @@ START_TEST(records_wait_for_a_close_that_is_late)
 }
 END_TEST
 
-FT_UNIT_MAIN("window, moves", records_wait_for_a_close_that_is_late, a_window_with_a_move_is_split,
+/* Windows that are made up for are of long ago by the time that their records come; they are closed
+ * when all of these have. */
+START_TEST(what_is_made_up_for_is_not_late)
+{
+    const struct ft_join *join;
+    uint32_t window;
+
+    open_pipeline(2, 4, 2);
+    join = ft_pipeline_stages(pipeline)->join;
+    observe(1, 0, 1, 8000000, 100, START_MS, 0);
+    run_until(START_MS + 1000);
+    window = ft_join_window(join);
+    account("poller", 100, 0, START_MS + 5 * WINDOW_MS);
+    ft_pipeline_hurry(pipeline, true);
+    ck_assert(!ft_pipeline_waits(pipeline));
+    ft_pipeline_hurry(pipeline, false);
+    ck_assert_uint_eq(ft_join_window(join), window);
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window, moves", records_wait_for_a_close_that_is_late,
+             what_is_made_up_for_is_not_late, a_window_with_a_move_is_split,
              a_move_after_the_window_does_not_reach_back, the_history_has_no_path_of_a_later_window,
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
              bytes_while_a_move_has_not_settled_are_placed_nowhere,
