@@ -9,7 +9,7 @@ import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
 import { holds, store } from './store.ts';
 import { clean, clock, count } from './text.ts';
-import { A, go } from './ui.tsx';
+import { A, change, go } from './ui.tsx';
 import { EventsView } from './views/events.tsx';
 import { FabricView } from './views/fabric.tsx';
 import { FlowsView, FlowView } from './views/flows.tsx';
@@ -141,12 +141,12 @@ function Banner(): JSX.Element | null {
 }
 
 function stepWindow(by: number): void {
-    const { windows, at, route } = store.state;
+    const { windows, at } = store.state;
     if (!windows || windows.length === 0) return;
     const here = at === undefined ? windows.length - 1 : Math.max(0, windows.findIndex((w) => w.window_end_ms > at));
     const next = Math.min(windows.length - 1, Math.max(0, here + by));
     const start = windows[next]?.window_start_ms;
-    go(format({ ...route, params: { ...route.params, at: next === windows.length - 1 || start === undefined ? '' : String(start) } }));
+    change({ at: next === windows.length - 1 || start === undefined ? '' : String(start) });
 }
 
 function useKeys(setHelp: (on: boolean) => void): void {
@@ -160,7 +160,7 @@ function useKeys(setHelp: (on: boolean) => void): void {
             else if (e.key === '/') document.getElementById('search')?.focus();
             else if (e.key === '[') stepWindow(-1);
             else if (e.key === ']') stepWindow(1);
-            else if (e.key === 'l') go(format({ ...route, params: { ...route.params, at: '' } }));
+            else if (e.key === 'l') change({ at: '' });
             else if (e.key === 'c') document.getElementById('copy')?.click();
             else if (e.key === 't') setTheme(isDark() ? 'light' : 'dark');
             else if (e.key === '?') setHelp(true);

@@ -5,10 +5,9 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useAnswer, useDark, useStore, useWidth } from './hooks.ts';
 import type { Answer, Imbalance } from './records.ts';
-import { format } from './route.ts';
 import { store } from './store.ts';
 import { clock, tenth } from './text.ts';
-import { go } from './ui.tsx';
+import { change } from './ui.tsx';
 
 const HEIGHT = 30;
 
@@ -55,7 +54,7 @@ function paint(canvas: HTMLCanvasElement, bars: Bars[], width: number, chosen: n
 }
 
 export function Scrubber(): JSX.Element {
-    const { windows, keeps, at, route, window: shown, fabric } = useStore();
+    const { windows, keeps, at, window: shown, fabric } = useStore();
     const dark = useDark();
     const [frame, width] = useWidth<HTMLDivElement>();
     const canvas = useRef<HTMLCanvasElement>(null);
@@ -75,7 +74,7 @@ export function Scrubber(): JSX.Element {
         if (!keeps) return;
         const bar = bars[Math.max(0, Math.min(bars.length - 1, i))];
         const last = i >= bars.length - 1;
-        go(format({ ...route, params: { ...route.params, at: last || !bar ? '' : String(bar.start) } }));
+        change({ at: last || !bar ? '' : String(bar.start) });
     };
     const under = (e: MouseEvent) => {
         const box = (e.currentTarget as Element).getBoundingClientRect();

@@ -89,7 +89,8 @@ class Store {
         void this.listen();
     }
 
-    private follow(): void {
+    /** Takes over what the address says. */
+    follow(): void {
         const route = parse(location.hash);
         const at = moment(route.params);
         const moved = at !== this.state.at;

@@ -6,6 +6,7 @@ import { useStore } from './hooks.ts';
 import { byName, type LinkState } from './model.ts';
 import type { Flow, Hop } from './records.ts';
 import { format, kept } from './route.ts';
+import { store } from './store.ts';
 import { flowText, hopsText, NONE } from './text.ts';
 
 /** The address of another view at the same moment. */
@@ -14,8 +15,17 @@ export function useHref(): (view: string, names?: string[], params?: Record<stri
     return (view, names = [], params = {}) => format({ view, names, params: { ...kept(route.params), ...params } });
 }
 
+/** The store follows at once: a key that is pressed before the browser's own event finds the new address. */
 export function go(hash: string): void {
     location.hash = hash;
+    store.follow();
+}
+
+/** Stays in this view, with other parameters; of the address as it is now, not as it was when the view
+ * was drawn: two that follow closely both count. */
+export function change(params: Record<string, string>): void {
+    const { route } = store.state;
+    go(format({ ...route, params: { ...route.params, ...params } }));
 }
 
 export function A(props: {
@@ -165,7 +175,7 @@ export function Table<R>(props: {
     const resort = (c: Column<R>) => {
         const first = c.num ? `-${c.key}` : c.key;
         const next = order === first ? (c.num ? c.key : `-${c.key}`) : first;
-        go(format({ ...route, params: { ...route.params, [param]: next } }));
+        change({ [param]: next });
     };
     const left = rows.length - visible.length;
     const beyond = Math.max(0, (props.total ?? rows.length) - rows.length);

@@ -2,9 +2,8 @@
 import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Explanation, Hop, Link, Path } from '../records.ts';
-import { format } from '../route.ts';
 import { bytes, clock, count, flowKey, flowText, hopsText, percent, rate, words } from '../text.ts';
-import { A, Bar, Empty, Facts, FlowLink, go, Hops, HostLink, JobLink, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
+import { A, Bar, change, Empty, Facts, FlowLink, Hops, HostLink, JobLink, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
 import { EventCard, EventsOf } from './events.tsx';
 import { ProbeOf } from './probes.tsx';
 
@@ -51,7 +50,7 @@ export function FlowsView(): JSX.Element {
     const host = route.params['host'] ?? '';
     const asked = useAnswer<Answer<Path>>('paths', { state, host, limit: PATHS });
     const paths = asked.answer?.records ?? [];
-    const put = (key: string, value: string) => go(format({ ...route, params: { ...route.params, [key]: value } }));
+    const put = (key: string, value: string) => change({ [key]: value });
     return (
         <>
             <h1>Flows</h1>

@@ -7,9 +7,9 @@ import { useAnswer, useStore } from '../hooks.ts';
 import { imbalanceKey } from '../history.ts';
 import { byScope, lacks, verdictRank, verdictText } from '../model.ts';
 import type { Answer, Imbalance } from '../records.ts';
-import { format, moment } from '../route.ts';
+import { moment } from '../route.ts';
 import { clock, count, percent, plural, probability, ratio, tenth } from '../text.ts';
-import { Empty, Facts, go, GroupLink, Section, Table, Word } from '../ui.tsx';
+import { change, Empty, Facts, GroupLink, Section, Table, Word } from '../ui.tsx';
 import { store } from '../store.ts';
 import { HashOf } from './choices.tsx';
 import { LinksTable } from './links.tsx';
@@ -40,7 +40,7 @@ function Over({ name, series, unlike }: { name: string; series: Imbalance[]; unl
         <>
             <Chart times={points.times} series={points.lines} band={[3, 4]} marks={marks} unit="%" height={210}
                 label={`FIM of ${name} over ${plural(series.length, 'window')}, with the band in which chance lies 90 of 100 times`}
-                onPick={(ms) => go(format({ ...route, params: { ...route.params, at: String(ms) } }))} />
+                onPick={(ms) => change({ at: String(ms) })} />
             {unlike ? <p class="note">{unlike}</p> : null}
         </>
     );
@@ -69,16 +69,15 @@ function Compare({ series, here }: { series: Imbalance[]; here: Imbalance | unde
     const { route, window: shown } = useStore();
     const marked = { a: nearest(series, moment(route.params, 'a')), b: nearest(series, moment(route.params, 'b')) };
     const now = String(shown?.window_start_ms ?? '');
-    const mark = (which: string, value: string) => go(format({ ...route, params: { ...route.params, [which]: value } }));
     const both = marked.a && (marked.b ?? here);
     const first = marked.a;
     const second = marked.b ?? here;
     return (
         <>
             <div class="filters" data-nocopy>
-                <button type="button" onClick={() => mark('a', now)} disabled={!now}>Mark this moment as A</button>
-                <button type="button" onClick={() => mark('b', now)} disabled={!now}>as B</button>
-                {marked.a || marked.b ? <button type="button" onClick={() => go(format({ ...route, params: { ...route.params, a: '', b: '' } }))}>Unmark</button> : null}
+                <button type="button" onClick={() => change({ a: now })} disabled={!now}>Mark this moment as A</button>
+                <button type="button" onClick={() => change({ b: now })} disabled={!now}>as B</button>
+                {marked.a || marked.b ? <button type="button" onClick={() => change({ a: '', b: '' })}>Unmark</button> : null}
             </div>
             {both && first && second
                 ? <Table id="compare" label="Before and after" rows={FIGURES} rowKey={(f) => f[0]} columns={[

@@ -4,10 +4,9 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useDark, useStore, useWidth } from '../hooks.ts';
 import { byName, slowdown } from '../model.ts';
 import type { Answer, Communicator, Edge, Path, Rank } from '../records.ts';
-import { format } from '../route.ts';
 import { palette, STEPS } from '../scale.ts';
 import { bytes, clock, count, nanoseconds, plural, rate, ratio } from '../text.ts';
-import { A, Empty, Facts, go, HostLink, JobLink, PortLink, Section, Table } from '../ui.tsx';
+import { A, change, Empty, Facts, HostLink, JobLink, PortLink, Section, Table } from '../ui.tsx';
 import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
@@ -221,7 +220,7 @@ export function JobView(): JSX.Element {
             {comms.length > 0
                 ? <Section title="Who sends to whom">
                     {comms.length > 1
-                        ? <p class="filters" data-nocopy><label for="communicator">Communicator</label> <select id="communicator" value={chosen} onChange={(e) => go(format({ ...route, params: { ...route.params, comm: e.currentTarget.value } }))}>
+                        ? <p class="filters" data-nocopy><label for="communicator">Communicator</label> <select id="communicator" value={chosen} onChange={(e) => change({ comm: e.currentTarget.value })}>
                             {comms.map((c) => <option key={c} value={c}>{c}, {plural(ranks.find((r) => r.comm_id === c)?.ranks ?? 0, 'rank')}</option>)}
                         </select></p> : null}
                     {comm ? <><p class="lead">{comm.name ? `${comm.name}, ` : ''}{comm.comm_id}: {plural(comm.ranks ?? 0, 'rank')}, sums since the daemon started</p><Heat comm={comm} /><Edges comm={comm} /></> : <Empty>{matrix.refusal || 'Asking …'}</Empty>}
