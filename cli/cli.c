@@ -43,7 +43,8 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         [FT_COMMAND_EVENTS] = ft_show_events,       [FT_COMMAND_QPS] = ft_show_qps,
         [FT_COMMAND_HASH] = ft_show_hash,           [FT_COMMAND_DIAGNOSE] = ft_show_diagnoses,
         [FT_COMMAND_SPREAD] = ft_show_spread,       [FT_COMMAND_RHYTHM] = ft_show_rhythm,
-        [FT_COMMAND_PLANS] = ft_show_plans,         [FT_COMMAND_PROBES] = ft_show_probes,
+        [FT_COMMAND_PLANS] = ft_show_plans,         [FT_COMMAND_MOVES] = ft_show_moves,
+        [FT_COMMAND_PROBES] = ft_show_probes,
     };
     struct ft_screen screen;
 

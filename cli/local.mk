@@ -54,6 +54,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show/show_links.c \
 	cli/show/show_matrix.c cli/show/show_matrix.h \
 	cli/show/show_paths.c \
+	cli/show/show_moves.c \
 	cli/show/show_plans.c \
 	cli/show/show_probes.c \
 	cli/show/show_qps.c \

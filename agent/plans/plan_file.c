@@ -89,16 +89,24 @@ static bool is_short(const char *text)
     return text && strlen(text) < TEXT_MAX;
 }
 
+static bool are_hops(Fabrictrace__Hop *const *hops, size_t count)
+{
+    if (count > HOPS_MAX)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!is_short(hops[i]->switch_) || !is_short(hops[i]->out))
+            return false;
+    return true;
+}
+
 static int take_move(const Fabrictrace__PlanMove *move, struct ft_plan_entry *entry)
 {
     struct ft_tuple tuple;
 
     if (!move->flow || ft_flow_to_tuple(move->flow, &tuple) || !move->has_sport ||
-        move->sport < PORT_BASE || move->sport > PORT_MOST || move->n_hops > HOPS_MAX)
+        move->sport < PORT_BASE || move->sport > PORT_MOST || !are_hops(move->hops, move->n_hops) ||
+        !are_hops(move->hops_before, move->n_hops_before))
         return -EINVAL;
-    for (size_t i = 0; i < move->n_hops; i++)
-        if (!is_short(move->hops[i]->switch_) || !is_short(move->hops[i]->out))
-            return -EINVAL;
     *entry = (struct ft_plan_entry){
         .src = tuple.src, .dst = tuple.dst, .sport = (uint16_t)move->sport, .move = move};
     return 0;

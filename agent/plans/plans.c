@@ -319,6 +319,8 @@ static void report(struct caller *caller, const struct ft_plan_ask *ask, const s
     port.outcome = (Fabrictrace__PlanOutcome)ask->outcome;
     port.n_hops = entry->move->n_hops;
     port.hops = entry->move->hops;
+    port.n_hops_before = entry->move->n_hops_before;
+    port.hops_before = entry->move->hops_before;
     port.plan_time_ms = k->file.record->plan->time_ms;
     port.source = (char *)(uintptr_t)plans->config.source;
     record.kind_case = FABRICTRACE__RECORD__KIND_PLAN_PORT;

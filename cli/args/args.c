@@ -105,7 +105,9 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     if (args->command == FT_COMMAND_EVENTS && args->follow && (args->sort || args->columns))
         return ft_args_complain(err, args->command,
                                 "--follow prints lines, not a table with columns");
-    if (args->command == FT_COMMAND_DIAGNOSE && !args->operations && words == 2) {
+    if (((args->command == FT_COMMAND_DIAGNOSE && !args->operations) ||
+         args->command == FT_COMMAND_MOVES) &&
+        words == 2) {
         args->job = argv[optind + 1];
         return 0;
     }

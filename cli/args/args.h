@@ -32,6 +32,7 @@ enum ft_command {
     FT_COMMAND_SPREAD,
     FT_COMMAND_RHYTHM,
     FT_COMMAND_PLANS,
+    FT_COMMAND_MOVES,
     FT_COMMAND_PROBE,
     FT_COMMAND_PROBES,
     FT_COMMAND_DOCTOR,
@@ -87,7 +88,7 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *job;        /* of a diagnosis, plan, export; NULL: all, or none */
+    const char *job;        /* of a diagnosis, moves, plan, export; NULL: all, or none */
     const char *operations; /* file of a diagnosis without a daemon */
     const char *incident;   /* file of a diagnosis of what was kept */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */

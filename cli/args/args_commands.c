@@ -41,6 +41,8 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
                            "each job's period and share of exchange, by its flows alone"},
     [FT_COMMAND_PLANS] = {"plans", "",
                           "plans of source ports that jobs use, and whether samples confirm them"},
+    [FT_COMMAND_MOVES] = {"moves", "[JOB]",
+                          "queue pairs that plans gave a port: the path before, and the new one"},
     [FT_COMMAND_PROBE] = {"probe", "FLOW [--dscp N] [--qp N] [--socket PATH]",
                           "which switches a flow of this host crosses, by packets like its own"},
     [FT_COMMAND_PROBES] = {"probes", "", "flows that were probed, and what is not known by it"},

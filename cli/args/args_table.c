@@ -16,7 +16,8 @@
 /* Commands that start a daemon of their own and ask none. */
 #define FOR_OWN (FOR(LIVE) | FOR(ANALYZE))
 #define FOR_TABLES                                                                                 \
-    (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS) | FOR(CONSUME))
+    (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS) | FOR(MOVES) | \
+     FOR(CONSUME))
 
 /* Which command takes which option. */
 static const struct {

@@ -95,6 +95,7 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         [FT_COMMAND_SPREAD] = "spread",
         [FT_COMMAND_RHYTHM] = "rhythms",
         [FT_COMMAND_PLANS] = "plans",
+        [FT_COMMAND_MOVES] = "moves",
         [FT_COMMAND_PROBE] = "explain",
         [FT_COMMAND_PROBES] = "probes",
     };

@@ -195,7 +195,9 @@ static bool is_on(const struct ft_plan_job *p, uint32_t flow, const char *host)
            (p->sport[flow] || p->captured.flows[flow].tuple.sport >= PORT_LEAST);
 }
 
-int ft_plan_job_of_host(const struct ft_plan_job *p, const char *host, struct ft_writer *w)
+/* before: with the paths that flows had. */
+static int write_host(const struct ft_plan_job *p, const char *host, bool before,
+                      struct ft_writer *w)
 {
     Fabrictrace__Plan m = FABRICTRACE__PLAN__INIT;
     uint32_t count = p->captured.inputs.flows.count, n = 0;
@@ -209,7 +211,8 @@ int ft_plan_job_of_host(const struct ft_plan_job *p, const char *host, struct ft
         if (!is_on(p, i, host))
             continue;
         fill_move(r, p, i);
-        r->m.n_hops_before = 0;
+        if (!before || !p->sport[i])
+            r->m.n_hops_before = 0;
         if (p->sport[i])
             list[m.n_moves++] = &r->m;
         else
@@ -227,6 +230,18 @@ int ft_plan_job_of_host(const struct ft_plan_job *p, const char *host, struct ft
     free(moves);
     free(list);
     return rc ? rc : (int)n;
+}
+
+/* The paths that flows had are for people to read: where there is no room for them they are left
+ * out. */
+int ft_plan_job_of_host(const struct ft_plan_job *p, const char *host, struct ft_writer *w)
+{
+    int pairs = write_host(p, host, true, w);
+
+    if (pairs >= 0)
+        return pairs;
+    ft_writer_reset(w);
+    return write_host(p, host, false, w);
 }
 
 /* "leaf1 Ethernet51 > spine1 Ethernet4 > leaf4" */

@@ -29,6 +29,7 @@ int ft_show_rhythm(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_spread(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_probes(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_plans(const struct ft_screen *screen, const struct ft_value *root);
+int ft_show_moves(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_topology(const struct ft_screen *screen, const struct ft_value *root);

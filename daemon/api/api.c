@@ -89,6 +89,7 @@ int ft_api_add(struct ft_http *http, const struct ft_view *view)
         {"/api/v1/rhythms", JSON, ft_api_rhythms},
         {"/api/v1/spread", JSON, ft_api_spread},
         {"/api/v1/plans", JSON, ft_api_plans},
+        {"/api/v1/moves", JSON, ft_api_moves},
         {"/api/v1/whatif", JSON, ft_api_whatif},
         {"/api/v1/probes", JSON, ft_api_probes},
         {"/api/v1/loss", JSON, ft_api_loss},

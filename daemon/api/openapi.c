@@ -163,6 +163,11 @@ static const struct endpoint endpoints[] = {
      .summary = "Plans of source ports that agents gave ports of, and how far each has come.",
      .parameters = {"job", PAGE},
      .lists = {{"records", SCHEMA("plan")}}},
+    {.path = "moves",
+     .summary = "Queue pairs that got a port of a plan: the path before, the one that is "
+                "predicted, and what samples say.",
+     .parameters = {"job", PAGE},
+     .lists = {{"records", SCHEMA("plan_port")}}},
     {.path = "whatif",
      .summary = "What other policies of routing would do to the traffic of the last window, with "
                 "the model's error; one at a time.",

@@ -46,7 +46,22 @@ static int step(struct ft_list *list)
                             ft_topology_fabric(ft_join_topology(stages->join)), &emitter);
 }
 
-int ft_api_plans(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+static void emit_move(void *arg, const Fabrictrace__Record *record)
+{
+    ft_list_record(arg, record);
+}
+
+static int step_moves(struct ft_list *list)
+{
+    struct plans_list *p = (struct plans_list *)list;
+    const struct ft_stages *stages = ft_pipeline_stages(list->view->pipeline);
+    const struct ft_emitter emitter = {emit_move, list};
+
+    return ft_follower_next_port(stages->follower, &p->index, p->job, &emitter);
+}
+
+static int answer(void *arg, const struct ft_http_request *request, struct ft_writer *body,
+                  int (*next)(struct ft_list *list))
 {
     static const char *const names[] = {"job", NULL};
     const char *job = ft_http_query(request, "job");
@@ -60,8 +75,18 @@ int ft_api_plans(void *arg, const struct ft_http_request *request, struct ft_wri
     if (!p)
         return ft_api_refuse(body, 503, "no memory");
     ft_list_init(&p->list, arg, &page);
-    p->list.step = step;
+    p->list.step = next;
     p->list.free = free_list;
     p->job = job ? strdup(job) : NULL;
     return ft_list_send(&p->list, request, sizeof(*p), body);
+}
+
+int ft_api_plans(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    return answer(arg, request, body, step);
+}
+
+int ft_api_moves(void *arg, const struct ft_http_request *request, struct ft_writer *body)
+{
+    return answer(arg, request, body, step_moves);
 }

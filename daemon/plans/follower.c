@@ -194,15 +194,21 @@ static struct ft_followed_host *host_of(struct ft_follower *f, struct ft_followe
 static int keep_report(struct ft_follower *f, struct ft_followed_port *port,
                        const Fabrictrace__PlanPort *r)
 {
-    size_t bytes = fabrictrace__plan_port__get_packed_size(r);
+    Fabrictrace__PlanPort kept = *r;
+    size_t bytes = fabrictrace__plan_port__get_packed_size(&kept);
     uint8_t *packed;
 
+    /* The path that the flow had is there to be shown only. */
+    if (bytes > FT_FOLLOWER_REPORT) {
+        kept.n_hops_before = 0;
+        bytes = fabrictrace__plan_port__get_packed_size(&kept);
+    }
     if (bytes > FT_FOLLOWER_REPORT || f->kept - port->report_bytes + bytes > FT_FOLLOWER_KEPT_MAX)
         return -ENOSPC;
     packed = malloc(bytes);
     if (!packed)
         return -ENOSPC;
-    fabrictrace__plan_port__pack(r, packed);
+    fabrictrace__plan_port__pack(&kept, packed);
     free(port->report);
     f->kept += bytes - port->report_bytes;
     port->report = packed;

@@ -85,6 +85,11 @@ void ft_follower_look(struct ft_follower *f, const struct ft_follower_surroundin
 bool ft_follower_next(const struct ft_follower *f, uint32_t *index, const char *fabric,
                       const struct ft_emitter *emitter);
 
+/* Emits the next port that counts of a plan that is shown, with its state; job: of this job alone,
+ * NULL: of all. From *index 0 on; false: that was all. */
+bool ft_follower_next_port(const struct ft_follower *f, uint32_t *index, const char *job,
+                           const struct ft_emitter *emitter);
+
 /* Plans of a stage. */
 size_t ft_follower_count(const struct ft_follower *f, Fabrictrace__PlanStage stage);
 struct ft_follower_stats ft_follower_stats(const struct ft_follower *f);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/plans/follower_impl.h"
 
@@ -46,6 +47,41 @@ void ft_follower_publish(const struct ft_followed_plan *plan, const char *fabric
     record.kind_case = FABRICTRACE__RECORD__KIND_PLAN;
     record.plan = &out;
     emitter->record(emitter->arg, &record);
+}
+
+static Fabrictrace__PlanPortState state_of(const struct ft_followed_port *port)
+{
+    static const Fabrictrace__PlanPortState states[] = {
+        [FT_PORT_AWAITED] = FABRICTRACE__PLAN_PORT_STATE__PLAN_PORT_STATE_AWAITED,
+        [FT_PORT_CONFIRMED] = FABRICTRACE__PLAN_PORT_STATE__PLAN_PORT_STATE_CONFIRMED,
+        [FT_PORT_MISSED] = FABRICTRACE__PLAN_PORT_STATE__PLAN_PORT_STATE_MISSED,
+        [FT_PORT_UNCONFIRMED] = FABRICTRACE__PLAN_PORT_STATE__PLAN_PORT_STATE_UNCONFIRMED,
+        [FT_PORT_REFUSED] = FABRICTRACE__PLAN_PORT_STATE__PLAN_PORT_STATE_REFUSED,
+    };
+
+    return states[port->state];
+}
+
+bool ft_follower_next_port(const struct ft_follower *f, uint32_t *index, const char *job,
+                           const struct ft_emitter *emitter)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    struct ft_followed_port *port;
+
+    record.kind_case = FABRICTRACE__RECORD__KIND_PLAN_PORT;
+    while ((port = ft_table_next(f->ports, index))) {
+        if (!port->counted || (job && strcmp(job, f->plans[port->key.plan].job) != 0))
+            continue;
+        record.plan_port = fabrictrace__plan_port__unpack(NULL, port->report_bytes, port->report);
+        if (!record.plan_port)
+            continue;
+        record.plan_port->has_state = true;
+        record.plan_port->state = state_of(port);
+        emitter->record(emitter->arg, &record);
+        fabrictrace__plan_port__free_unpacked(record.plan_port, NULL);
+        return true;
+    }
+    return false;
 }
 
 struct hops {

@@ -371,6 +371,17 @@ export interface Plan {
     since_ms?: number;
 }
 
+/** A queue pair that got a port of a plan. */
+export interface PlanPort {
+    host?: string;
+    job?: string;
+    flow: Flow;
+    plan_time_ms?: number;
+    hops_before?: Hop[];
+    hops?: Hop[];
+    state?: string;
+}
+
 export interface Rhythm {
     job?: string;
     samples?: number;

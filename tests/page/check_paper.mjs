@@ -133,6 +133,10 @@ async function diagnosis(context, url) {
     await plans.first().waitFor();
     const stages = await plans.allTextContents();
     check('and its plans, the newest first, with stage and counts', stages.length === 2 && /confirmed.*64.*64.*0.*0/.test(stages[0]) && /withdrawn: samples show a port on another path.*62.*58.*1.*2/.test(stages[1]), stages.join(' | '));
+    const moves = page.getByRole('region', { name: 'Queue pairs with ports of plans', exact: true }).first().locator('tbody tr');
+    await moves.first().waitFor();
+    const moved = await moves.allTextContents();
+    check('which queue pairs they move, from which path to which, and whether samples confirm it', moved.length === 2 && /10\.1\.0\.1:50001-10\.1\.1\.1.*confirmed.*leaf1 \S+ > spine1 Ethernet2 > leaf2.*leaf1 \S+ > spine2 Ethernet2 > leaf2/.test(moved[0]) && /50002.*awaited/.test(moved[1]), moved.join(' | '));
     const facts = await page.locator('main .facts').first().textContent();
     check('when it sends is said, as known by its flows', facts.includes('an exchange every 12.3 s, regularity 0.81 of 1; sends 42 % of the time'), facts);
     const spread = await page.getByRole('region', { name: 'Spread of the job at each group' }).locator('tbody tr').allTextContents();
@@ -167,6 +171,19 @@ async function probe(context, url) {
     check('a flow shows its last probe, switch by switch, with what stays unknown', rows.length === 2
         && /^1leaf1.*10\.1\.0\.254.*to which switch it sends the flow$/.test(rows[0]) && /^2\?.*no answer to 3 probes/.test(rows[1]), rows.join(' | '));
     silent(page, 'probe');
+    await page.close();
+}
+
+/** What is made of a window of which not all was taken in. */
+async function inPart(context, url, paper) {
+    const page = await newPage(context);
+    paper.lacking = { missing_partitions: [3, 7], seen_share: 0.887 };
+    await page.goto(`${url}#/imbalance`);
+    await settled(page);
+    const text = await page.locator('main').textContent();
+    check('a window that lacks something says what', text.includes('Of this window: 2 partitions of flows missing; 88.7 % of the observations were taken in.'), text.slice(0, 200));
+    paper.lacking = {};
+    silent(page, 'in part');
     await page.close();
 }
 
@@ -288,6 +305,7 @@ await withBrowser(async (context) => {
             await diagnosis(context, url);
             await moves(context, url);
             await probe(context, url);
+            await inPart(context, url, paper);
             await hostile(context, url, paper);
         });
     if (!part || part === 'live') await withPaper({ windowMs: 1000 }, (url) => live(context, url));

@@ -35,7 +35,7 @@ const address = (l, h) => `10.${Math.floor(l / 250) + 1}.${l % 250}.${h + 1}`;
 
 export class Paper {
     constructor({ leaves = 4, spines = 4, flows = 64, windowMs = 10_000, calm = false, start = Date.now() } = {}) {
-        Object.assign(this, { leaves, spines, windowMs, calm });
+        Object.assign(this, { leaves, spines, windowMs, calm, lacking: {} }); // what a window's figures lack
         this.number = Math.floor(start / windowMs);
         this.flows = this.makeFlows(flows);
         this.topology = this.makeTopology();
@@ -337,7 +337,7 @@ export class Paper {
         case 'imbalance': {
             const records = this.imbalance(n);
             const kept = this.history.get(n);
-            return list(records.map((r) => (r.scope === 'fabric' && kept ? { ...r, ...kept, links: r.links } : r)));
+            return list(records.map((r) => ({ ...r, ...(r.scope === 'fabric' ? { ...kept, links: r.links } : {}), ...this.lacking })));
         }
         case 'events':
             return list(this.events(n).filter((e) => !query.get('kind') || e.kind === query.get('kind')));
@@ -359,6 +359,11 @@ export class Paper {
                 { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 9).window_end_ms, job: '88', uid: 1000, stage: 'withdrawn', end: 'contradicted', ports_given: 62, ports_confirmed: 58, ports_missed: 1, ports_refused: 2, hosts: 8, hosts_ended: 8, since_ms: this.span(this.number - 3).window_end_ms },
                 { schema: 'fabrictrace.plan.v1', time_ms: this.span(this.number - 2).window_end_ms, job: '88', uid: 1000, stage: 'confirmed', ports_given: 64, ports_confirmed: 64, ports_missed: 0, ports_refused: 0, hosts: 8, hosts_ended: 0, since_ms: this.span(this.number - 1).window_end_ms },
             ] : []);
+        case 'moves': {
+            const path = (spine) => [{ switch: 'leaf1', in: 'Ethernet1', out: up(spine - 1) }, { switch: `spine${spine}`, in: 'Ethernet1', out: 'Ethernet2' }, { switch: 'leaf2', in: up(spine - 1), out: 'Ethernet1' }];
+            const move = (sport, state, more) => ({ schema: 'fabrictrace.plan_port.v1', job: '88', host: 'gpu1', flow: { src: '10.1.0.1', dst: '10.1.1.1', sport, dport: 4791, proto: 17 }, outcome: 'label', state, hops: path(2), plan_time_ms: this.span(this.number - 2).window_end_ms, ...more });
+            return list(query.get('job') === '88' ? [move(50001, 'confirmed', { hops_before: path(1) }), move(50002, 'awaited', {})] : []);
+        }
         case 'whatif': {
             const flow = (port) => ({ src: '10.1.0.1', dst: '10.1.1.1', sport: port, dport: 4791, proto: 17 });
             const path = (spine) => [{ switch: 'leaf1', in: 'Ethernet1', out: up(spine - 1) }, { switch: `spine${spine}`, in: 'Ethernet1', out: 'Ethernet2' }, { switch: 'leaf2', in: up(spine - 1), out: 'Ethernet1' }];

@@ -135,6 +135,8 @@ class Learnt(unittest.TestCase):
                     self.assertEqual([h["out"] for h in move["hops"]],
                                      [f"Ethernet{hop[2]}" for hop in hashed.path(flows[-1])])
                 moved += len(part.get("moves", []))
+                self.assertTrue(all(m in before["moves"] for m in part.get("moves", [])), part)
+                self.assertFalse(any("hops_before" in m for m in part.get("keeps", [])), part)
             self.assertEqual(moved, len(before["moves"]))
             self.assertEqual(sorted(f[:2] for f in flows), sorted(f[:2] for f in self.job))
             self.assertEqual(max(self.loads(flows).values()), 1)

@@ -61,7 +61,8 @@ def predicted(dst, spine):
 
 def plan(time_ms, spines):
     moves = [{"flow": {"src": "10.0.0.1", "dst": f"10.0.0.{dst}", "sport": 50000, "dport": 4791,
-                       "proto": 17}, "sport": PORT[dst], "hops": predicted(dst, spine)}
+                       "proto": 17}, "sport": PORT[dst], "hops": predicted(dst, spine),
+              "hops_before": predicted(dst, 3 - spine)}
              for dst, spine in spines.items()]
     return json.dumps({"schema": "fabrictrace.plan.v1", "time_ms": time_ms, "job": JOB,
                        "moves": moves})
@@ -127,10 +128,18 @@ class Followed(unittest.TestCase):
         self.addCleanup(lambda: agent.process.poll() is None and agent.stop(signal.SIGKILL))
         return agent
 
-    def plans(self):
-        done = subprocess.run([TOOL, "plans", "--json", "--endpoint", f"127.0.0.1:{self.daemon.http}"],
+    def ask_tool(self, *words):
+        done = subprocess.run([TOOL, *words, "--json", "--endpoint", f"127.0.0.1:{self.daemon.http}"],
                               capture_output=True, text=True, check=True)
-        return {r["time_ms"]: r for r in map(json.loads, done.stdout.splitlines())}
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def plans(self):
+        return {r["time_ms"]: r for r in self.ask_tool("plans")}
+
+    def moves(self, job):
+        """{destination: (state, spine before, spine that is predicted)}"""
+        return {r["flow"]["dst"]: (r["state"], r["hops_before"][1]["switch"], r["hops"][1]["switch"])
+                for r in self.ask_tool("moves", job)}
 
     def until(self, what, condition, spines=None):
         """Samples go on meanwhile, spines saying where."""
@@ -167,12 +176,16 @@ class Followed(unittest.TestCase):
         self.until("it is confirmed", lambda: self.stands(first, stage="confirmed",
                                                           ports_confirmed=2), spines)
         self.assertEqual(self.events(), [])
+        self.assertEqual(self.moves(JOB), {"10.0.0.2": ("confirmed", "spine2", "spine1"),
+                                           "10.0.0.3": ("confirmed", "spine1", "spine2")})
+        self.assertEqual(self.moves("another"), {})
         self.assertNotEqual(self.job.label(3), 0)
         # The switch chooses otherwise from here on.
         spines = {2: 1, 3: 1}
         self.until("it is withdrawn, by its agent, too",
                    lambda: self.stands(first, stage="withdrawn", end="contradicted", ports_missed=1,
                                        hosts=1, hosts_ended=1), spines)
+        self.assertEqual([self.moves(JOB)[f"10.0.0.{dst}"][0] for dst in (2, 3)], ["confirmed", "missed"])
         self.assertEqual([self.job.label(dst) for dst in (2, 3, 2, 3)], [0, 0, 0, 0])
         self.assertIn(f"plan of job '{JOB}', user {os.getuid()}: withdrawn by the daemon",
                       self.agent.log.read_text())

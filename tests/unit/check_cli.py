@@ -44,6 +44,8 @@ SHOWN = {
     "rhythm-none": ["rhythm"],
     "plans": ["plans"],
     "plans-none": ["plans"],
+    "moves": ["moves", "88"],
+    "moves-none": ["moves"],
     "probes": ["probes"],
     "probes-none": ["probes"],
     "explain": ["explain", FLOW],

@@ -74,6 +74,10 @@ static void end(void)
     join_rig_close(&rig);
 }
 
+/* The path that flows had before, which reports speak of. */
+static Fabrictrace__Hop *was[FT_PATH_HOPS_MAX];
+static size_t was_count;
+
 /* An agent's report of a port that leads over a spine; outcome above REFUSED: of none. */
 static int report(const char *host, uint16_t sport, unsigned spine,
                   Fabrictrace__PlanOutcome outcome, uint64_t plan_ms)
@@ -109,6 +113,8 @@ static int report(const char *host, uint16_t sport, unsigned spine,
         port.flow = &flow;
         port.hops = list;
         port.n_hops = 3;
+        port.hops_before = was;
+        port.n_hops_before = was_count;
     }
     return ft_follower_take(follower, &port, ft_join_topology(rig.join), JOIN_RIG_START_MS + 600);
 }
@@ -135,6 +141,65 @@ static void look(int64_t now_ms)
     plans = raised = asked = 0;
     ft_follower_look(follower, &around, now_ms);
 }
+
+/* What is known of each port, by its source port. */
+static Fabrictrace__PlanPortState states[2];
+static size_t befores[2], moves;
+
+static void on_move(void *arg, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__PlanPort *port = record->plan_port;
+
+    (void)arg;
+    ck_assert_int_eq(record->kind_case, FABRICTRACE__RECORD__KIND_PLAN_PORT);
+    ck_assert_str_eq(port->job, JOB);
+    ck_assert_str_eq(port->hops[1]->switch_, port->flow->sport == SPORT ? "spine0" : "spine1");
+    states[port->flow->sport - SPORT] = port->state;
+    befores[port->flow->sport - SPORT] = port->n_hops_before;
+    moves++;
+}
+
+static size_t list_moves(const char *job)
+{
+    const struct ft_emitter list = {on_move, NULL};
+    uint32_t index = 0;
+
+    moves = 0;
+    while (ft_follower_next_port(follower, &index, job, &list))
+        ;
+    return moves;
+}
+
+/* A port is told with the path before, which is left out where a report would be too long. */
+START_TEST(each_port_is_told_with_its_state)
+{
+    Fabrictrace__Hop hop = FABRICTRACE__HOP__INIT;
+    char longest[FT_FOLLOWER_REPORT];
+
+    begin();
+    memset(longest, 'x', sizeof(longest));
+    longest[sizeof(longest) - 1] = 0;
+    hop.switch_ = longest;
+    was[0] = &hop;
+    was_count = 1;
+    ck_assert_int_eq(given("h0-0", SPORT + 1, 1), 0);
+    hop.switch_ = (char *)"leaf0";
+    ck_assert_int_eq(given("h0-0", SPORT, 0), 0);
+    was_count = 0;
+    ck_assert_uint_eq(list_moves(JOB), 2);
+    ck_assert_int_eq(states[0], FABRICTRACE__PLAN_PORT_STATE__PLAN_PORT_STATE_AWAITED);
+    ck_assert_uint_eq(befores[0], 1);
+    ck_assert_uint_eq(befores[1], 0);
+    sample(SPORT, 0, JOIN_RIG_START_MS + 1000);
+    sample(SPORT + 1, 0, JOIN_RIG_START_MS + 1000);
+    look(JOIN_RIG_START_MS + 3000);
+    ck_assert_uint_eq(list_moves(NULL), 2);
+    ck_assert_int_eq(states[0], FABRICTRACE__PLAN_PORT_STATE__PLAN_PORT_STATE_CONFIRMED);
+    ck_assert_int_eq(states[1], FABRICTRACE__PLAN_PORT_STATE__PLAN_PORT_STATE_MISSED);
+    ck_assert_uint_eq(list_moves("other"), 0);
+    end();
+}
+END_TEST
 
 START_TEST(samples_confirm_every_port)
 {
@@ -483,9 +548,10 @@ START_TEST(all_of_it_is_capped)
 }
 END_TEST
 
-FT_UNIT_MAIN("follower", samples_confirm_every_port, samples_from_before_do_not_count,
-             another_path_withdraws_until_agents_confirm, what_stays_uncertain_is_withdrawn,
-             a_path_that_changes_later_withdraws, its_owner_takes_it_back,
-             refused_ports_are_counted_apart, what_is_incomplete_is_refused,
-             a_stranger_does_not_count, without_members_only_the_first_speaks,
-             made_up_plans_replace_each_other, all_of_it_is_capped)
+FT_UNIT_MAIN("follower", each_port_is_told_with_its_state, samples_confirm_every_port,
+             samples_from_before_do_not_count, another_path_withdraws_until_agents_confirm,
+             what_stays_uncertain_is_withdrawn, a_path_that_changes_later_withdraws,
+             its_owner_takes_it_back, refused_ports_are_counted_apart,
+             what_is_incomplete_is_refused, a_stranger_does_not_count,
+             without_members_only_the_first_speaks, made_up_plans_replace_each_other,
+             all_of_it_is_capped)

@@ -93,7 +93,7 @@ def test_answers(api):
             "elephants", f"elephants?at_ms={at}", "windows", f"windows?from_ms={at}", f"history?kind=link&key={key}",
             "history?kind=imbalance&key=group/leaf1/up", "events", "events?kind=loss",
             "events?from_ms=0", f"events?at_ms={at}", "collisions", "collectives", "ranks",
-            "matrix", "hosts", "qps", "hashes", "diagnoses", "rhythms", "spread", "plans", "probes",
+            "matrix", "hosts", "qps", "hashes", "diagnoses", "rhythms", "spread", "plans", "moves", "probes",
             "probes?flow=10.0.1.1:49441-10.0.3.1", "whatif",
             "whatif?policy=plan,crc32&seeds=3&pairs=2&spray=2", "loss", "doctor",
             f"explain?link={key}",
