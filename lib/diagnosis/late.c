@@ -6,6 +6,11 @@
  * operation; it is measured by one clock, and a victim's does not grow, because it waits inside of
  * operations. A rank is late where its own time is longer than that of its like between the same
  * two collectives, through a stretch of them and beyond their noise, and the others wait for it.
+ *
+ * Where operations cover nearly all the time, work runs beside them, and the own time is all in
+ * which a rank does not wait. Transfers are in it, so that all ranks of a slow communicator, and
+ * both ends of a slow transfer, have more of it than others: who has no more of it without what its
+ * operations take is not late.
  */
 #include "config.h"
 
@@ -40,11 +45,13 @@
 /* One communicator; rows of the matrices are its members, columns its blocks. */
 struct pace {
     const struct ft_matched *m;
-    const uint64_t *roles, *lost_ns;
+    const uint64_t *roles, *lost_ns, *inside_ns;
     uint32_t comm;
     size_t members, groups, blocks, period;
     uint32_t *group;                     /* those that all members have ended */
+    bool beside;                         /* work runs beside operations */
     double *own, *late, *later, *excess; /* late: by lengths, later: by clocks */
+    double *outside;                     /* own, less what operations take */
     double *wall, *room, *others;
     double base, wall_base;
 };
@@ -73,17 +80,22 @@ static uint32_t row_of(const struct pace *p, size_t k, size_t position)
     return p->m->order[group->first + position];
 }
 
-/* The time of a member between the groups k - 1 and k. */
-static double own_of(const struct pace *p, size_t k, size_t position, bool beside)
+/* The time of a member between the groups k - 1 and k, less what is counted of its operations. */
+static double rest_of(const struct pace *p, size_t k, size_t position, const uint64_t *counted)
 {
     uint32_t row = row_of(p, k, position), before = row_of(p, k - 1, position);
-    const struct ft_matched *m = p->m;
-    double elapsed;
+    double elapsed = (double)p->m->op[row].start_ns - (double)p->m->op[before].start_ns;
 
-    if (!beside)
-        return (double)m->own_ns[row] - (double)m->own_ns[before];
-    elapsed = (double)m->op[row].start_ns - (double)m->op[before].start_ns;
-    return elapsed - ((double)p->lost_ns[row] - (double)p->lost_ns[before]);
+    return elapsed - ((double)counted[row] - (double)counted[before]);
+}
+
+/* A member's own time between the groups k - 1 and k. */
+static double own_of(const struct pace *p, size_t k, size_t position)
+{
+    if (p->beside)
+        return rest_of(p, k, position, p->lost_ns);
+    return (double)p->m->own_ns[row_of(p, k, position)] -
+           (double)p->m->own_ns[row_of(p, k - 1, position)];
 }
 
 static double wall_of(const struct pace *p, size_t k)
@@ -100,7 +112,7 @@ static bool works_beside(const struct pace *p)
     for (size_t k = 1; k < p->groups; k++) {
         ft_task_spend(p->m->task, 1 + p->members / 16);
         for (size_t i = 0; i < p->members; i++)
-            own += own_of(p, k, i, false) / (double)p->members;
+            own += own_of(p, k, i) / (double)p->members;
         wall += wall_of(p, k);
     }
     return own < APART * wall;
@@ -118,12 +130,12 @@ static void add_later(struct pace *p, size_t k, size_t block)
             (double)p->m->op[row_of(p, k, i)].start_ns - first - median;
 }
 
-static void fill(struct pace *p, bool beside)
+static void fill(struct pace *p)
 {
     for (size_t b = 0; b < p->blocks; b++) {
         for (size_t i = 0; i < p->members; i++)
             p->own[i * p->blocks + b] = p->late[i * p->blocks + b] = p->later[i * p->blocks + b] =
-                0;
+                p->outside[i * p->blocks + b] = 0;
         p->wall[b] = 0;
         for (size_t k = b * p->period + 1; k <= (b + 1) * p->period; k++) {
             double median;
@@ -133,7 +145,9 @@ static void fill(struct pace *p, bool beside)
                 p->room[i] = length_of(&p->m->op[row_of(p, k, i)]);
             median = ft_median(p->room, p->members);
             for (size_t i = 0; i < p->members; i++) {
-                p->own[i * p->blocks + b] += own_of(p, k, i, beside);
+                p->own[i * p->blocks + b] += own_of(p, k, i);
+                if (p->beside)
+                    p->outside[i * p->blocks + b] += rest_of(p, k, i, p->inside_ns);
                 p->late[i * p->blocks + b] += median - length_of(&p->m->op[row_of(p, k, i)]);
             }
             add_later(p, k, b);
@@ -142,8 +156,9 @@ static void fill(struct pace *p, bool beside)
     }
 }
 
-/* In a block, of the own time of members of the same role. */
-static double like_median(const struct pace *p, size_t block, size_t position, size_t *likes)
+/* In a block, of the times of members of the same role. */
+static double like_median(const struct pace *p, const double *times, size_t block, size_t position,
+                          size_t *likes)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     size_t n = 0;
@@ -152,18 +167,35 @@ static double like_median(const struct pace *p, size_t block, size_t position, s
     for (size_t j = 0; j < p->members; j++)
         if ((j != position || p->members > MANY) &&
             p->roles[member[j].process] == p->roles[member[position].process])
-            p->room[n++] = p->own[j * p->blocks + block];
+            p->room[n++] = times[j * p->blocks + block];
     *likes = n;
     return ft_median(p->room, n);
 }
 
-/* Each member's own time above the median of its like, as a share of what is usual. */
-static void compare(struct pace *p)
+/* Of each member's times what is above the median of its like, as a share of what is usual; no
+ * more than it is already. */
+static void limit_excess(struct pace *p, const double *times)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     double median = 0;
     size_t likes = 0;
 
+    for (size_t b = 0; b < p->blocks; b++) {
+        for (size_t i = 0; i < p->members; i++) {
+            double *excess = &p->excess[i * p->blocks + b];
+
+            /* With many of one role, itself among them moves their median by little. */
+            if (p->members <= MANY || i == 0 ||
+                p->roles[member[i].process] != p->roles[member[i - 1].process])
+                median = like_median(p, times, b, i, &likes);
+            *excess = likes ? fmin(*excess, (times[i * p->blocks + b] - median) / p->base) : 0;
+        }
+    }
+}
+
+/* Each member's own time against that of its like. */
+static void compare(struct pace *p)
+{
     for (size_t b = 0; b < p->blocks; b++) {
         ft_task_spend(p->m->task, 1 + p->members / 4);
         for (size_t i = 0; i < p->members; i++)
@@ -174,16 +206,16 @@ static void compare(struct pace *p)
     p->base = ft_median(p->room, p->blocks);
     memcpy(p->room, p->wall, p->blocks * sizeof(*p->room));
     p->wall_base = ft_median(p->room, p->blocks);
-    for (size_t b = 0; b < p->blocks && p->base > 0; b++) {
-        for (size_t i = 0; i < p->members; i++) {
-            /* With many of one role, itself among them moves their median by little. */
-            if (p->members <= MANY || i == 0 ||
-                p->roles[member[i].process] != p->roles[member[i - 1].process])
-                median = like_median(p, b, i, &likes);
-            p->excess[i * p->blocks + b] =
-                likes ? (p->own[i * p->blocks + b] - median) / p->base : 0;
-        }
+    if (!(p->base > 0))
+        return;
+    for (size_t i = 0; i < p->members; i++) {
+        ft_task_spend(p->m->task, 1 + p->blocks / 16);
+        for (size_t b = 0; b < p->blocks; b++)
+            p->excess[i * p->blocks + b] = INFINITY;
     }
+    limit_excess(p, p->own);
+    if (p->beside)
+        limit_excess(p, p->outside);
 }
 
 /* Of a stretch of a member's values: their median and spread. */
@@ -333,27 +365,28 @@ static int search(struct pace *p, struct ft_diagnoses *found)
 static int judge(struct pace *p, struct ft_diagnoses *found)
 {
     size_t steps = p->groups - 1, most = steps > p->members ? steps : p->members;
-    bool beside;
     int rc = -ENOMEM;
 
     p->own = calloc(p->members * steps, sizeof(*p->own));
     p->late = calloc(p->members * steps, sizeof(*p->late));
     p->later = calloc(p->members * steps, sizeof(*p->later));
     p->excess = calloc(p->members * steps, sizeof(*p->excess));
+    p->outside = calloc(p->members * steps, sizeof(*p->outside));
     p->wall = calloc(steps, sizeof(*p->wall));
     p->room = calloc(most, sizeof(*p->room));
     p->others = calloc(2 * most, sizeof(*p->others));
-    if (p->own && p->late && p->later && p->excess && p->wall && p->room && p->others) {
-        beside = works_beside(p);
+    if (p->own && p->late && p->later && p->excess && p->outside && p->wall && p->room &&
+        p->others) {
+        p->beside = works_beside(p);
         for (size_t k = 1; k <= steps; k++) {
             ft_task_spend(p->m->task, 1 + p->members / 4);
             for (size_t i = 0; i < p->members; i++)
-                p->room[i] = own_of(p, k, i, beside);
+                p->room[i] = own_of(p, k, i);
             p->others[k - 1] = ft_median(p->room, p->members);
         }
         p->period = ft_period(p->others, steps, BLOCKS_MIN, p->room);
         p->blocks = steps / p->period;
-        fill(p, beside);
+        fill(p);
         compare(p);
         rc = p->base > 0 ? search(p, found) : 0;
     }
@@ -361,6 +394,7 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
     free(p->late);
     free(p->later);
     free(p->excess);
+    free(p->outside);
     free(p->wall);
     free(p->room);
     free(p->others);
@@ -369,12 +403,17 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
 
 int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
 {
-    uint64_t *roles = ft_roles_new(m), *lost = ft_lost_new(m);
+    uint64_t *roles = ft_roles_new(m), *lost = ft_lost_new(m), *inside = ft_inside_new(m);
     uint32_t *groups = calloc(m->group_count + 1, sizeof(*groups));
-    int rc = roles && lost && groups ? 0 : -ENOMEM;
+    int rc = roles && lost && inside && groups ? 0 : -ENOMEM;
 
     for (uint32_t comm = 0; comm < m->comm_count && rc == 0; comm++) {
-        struct pace p = {.m = m, .roles = roles, .lost_ns = lost, .comm = comm, .group = groups};
+        struct pace p = {.m = m,
+                         .roles = roles,
+                         .lost_ns = lost,
+                         .inside_ns = inside,
+                         .comm = comm,
+                         .group = groups};
 
         p.members = ft_matched_size(m, comm);
         for (size_t g = m->comm_groups[comm]; g < m->comm_groups[comm + 1]; g++) {
@@ -388,6 +427,7 @@ int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
     }
     free(roles);
     free(lost);
+    free(inside);
     free(groups);
     return rc;
 }

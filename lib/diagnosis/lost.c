@@ -7,6 +7,22 @@
 
 #include "lib/base/task.h"
 
+/* Of each row the sum of those of its process before it. */
+static void sum_up(const struct ft_matched *m, uint64_t *values)
+{
+    for (size_t p = 0; p < m->process_count; p++) {
+        uint64_t sum = 0;
+
+        ft_task_spend(m->task, 1);
+        for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
+            uint64_t here = values[i];
+
+            values[i] = sum;
+            sum += here;
+        }
+    }
+}
+
 uint64_t *ft_lost_new(const struct ft_matched *m)
 {
     uint64_t *lost = calloc(m->op_count + 1, sizeof(*lost));
@@ -45,16 +61,22 @@ uint64_t *ft_lost_new(const struct ft_matched *m)
         else
             lost[pair->recv] = (uint64_t)(recv - send);
     }
-    for (size_t p = 0; lost && p < m->process_count; p++) {
-        uint64_t sum = 0;
-
-        ft_task_spend(m->task, 1);
-        for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
-            uint64_t here = lost[i];
-
-            lost[i] = sum;
-            sum += here;
-        }
-    }
+    if (lost)
+        sum_up(m, lost);
     return lost;
+}
+
+uint64_t *ft_inside_new(const struct ft_matched *m)
+{
+    uint64_t *inside = calloc(m->op_count + 1, sizeof(*inside));
+
+    for (size_t i = 0; inside && i < m->op_count; i++) {
+        if (i % 16 == 0)
+            ft_task_spend(m->task, 1);
+        if (m->op[i].end_ns != FT_OPERATIONS_NEVER)
+            inside[i] = m->op[i].end_ns - m->op[i].start_ns;
+    }
+    if (inside)
+        sum_up(m, inside);
+    return inside;
 }

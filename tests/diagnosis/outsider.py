@@ -338,6 +338,7 @@ def vanish(table, rows):
 
 ALL, PAIRED = (World, Shards, Turns, Experts), (Turns, Experts)
 HANG, SLOW = ("noncomm_hang",), ("noncomm_slow", "mixed")
+BUSY = {"compute_ms": 8, "bytes": 256 << 20}  # the network is most of the time
 # name: (table of a seed, syndromes, what is done with its rows, whether it must be told)
 CASES = {
     "well": (lambda s: draw(s, (), ALL), (), None, False),
@@ -373,6 +374,15 @@ CASES = {
     "slow to send": (lambda s: draw(s, ("slow sender",), PAIRED, steps=30), ("comm_slow",), None, True),
     "slow to receive": (lambda s: draw(s, ("slow receiver",), PAIRED, steps=30), ("comm_slow",), None, True),
     "slow in rings": (lambda s: draw(s, ("slow sender",), (World, Shards)), ("comm_slow",), None, False),
+    "late, little work": (lambda s: draw(s, ("late",), ALL, **BUSY), SLOW, None, True),
+    "slow to send, little work":
+        (lambda s: draw(s, ("slow sender",), PAIRED, steps=30, **BUSY), ("comm_slow",), None, True),
+    "slow to receive, little work":
+        (lambda s: draw(s, ("slow receiver",), PAIRED, steps=30, **BUSY), ("comm_slow",), None, True),
+    "slow pair, little work":
+        (lambda s: draw(s, ("slow pair",), PAIRED, steps=30, **BUSY), ("comm_slow",), None, True),
+    "slow in rings, little work":
+        (lambda s: draw(s, ("slow sender",), (World, Shards), **BUSY), ("comm_slow",), None, False),
     "late, and slow to send":
         (lambda s: draw(s, ("late", "slow sender"), (Experts,), steps=40, hosts_apart=True), SLOW + ("comm_slow",),
          None, True),

@@ -200,6 +200,77 @@ START_TEST(a_rank_that_enters_late)
 }
 END_TEST
 
+/* Ranks r of two hosts reduce among their host and with rank r of the other host, and compute for
+ * next to no time; one such pair is slow from step 12 on. */
+static void rings(uint64_t k)
+{
+    for (uint32_t host = 0; host < RANKS; host += 4) {
+        uint64_t all = 0;
+        char name[8];
+
+        for (uint32_t r = host; r < host + 4; r++) {
+            now[r] += some(k, r) / 4;
+            all = all > now[r] ? all : now[r];
+        }
+        snprintf(name, sizeof(name), "tp%u", host / 4);
+        for (uint32_t r = host; r < host + 4; r++) {
+            row(r, name, "AllReduce", k, all + TRANSFER + some(k, r) / 20, FT_OPERATIONS_NONE);
+            now[r] = all + TRANSFER + some(k, r) / 20;
+        }
+    }
+    for (uint32_t r = 0; r < 4; r++) {
+        uint64_t all = now[r] > now[r + 4] ? now[r] : now[r + 4];
+        uint64_t end = all + (r == 2 && k >= 12 ? 9 : 4) * MS + some(k, r + RANKS) / 20;
+        char name[8];
+
+        snprintf(name, sizeof(name), "dp%u", r);
+        for (uint32_t m = r; m < RANKS; m += 4) {
+            row(m, name, "AllReduce", k, end + some(k, m) / 20, FT_OPERATIONS_NONE);
+            now[m] = end + some(k, m) / 20;
+        }
+    }
+}
+
+/* Both ranks of the slow communicator come late to the others of their host. That is no work of
+ * theirs, though operations cover nearly all the time. */
+START_TEST(ranks_behind_a_slow_collective)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++)
+        rings(k);
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_SLOW);
+    ck_assert_uint_eq(found.items[0].process, FT_OPERATIONS_NONE);
+    ck_assert_str_eq(ft_operations_comm(ops, found.items[0].comm), "dp2");
+    teardown();
+}
+END_TEST
+
+/* Ranks go on while their operation runs, and wait for it before the next. */
+START_TEST(a_rank_whose_work_runs_beside_operations)
+{
+    uint64_t ended = 0;
+
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        uint64_t all = 0;
+
+        for (uint32_t r = 0; r < RANKS; r++) {
+            now[r] += COMPUTE + some(k, r) / 4 + (r == 6 && k >= 10 ? 4 * MS : 0);
+            now[r] = now[r] > ended ? now[r] : ended;
+            all = all > now[r] ? all : now[r];
+        }
+        ended = all + COMPUTE - MS / 4;
+        for (uint32_t r = 0; r < RANKS; r++)
+            row(r, "world", "AllReduce", k, ended, FT_OPERATIONS_NONE);
+    }
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_NONCOMM_SLOW);
+    ck_assert_uint_eq(found.items[0].process, 6);
+    teardown();
+}
+END_TEST
+
 START_TEST(a_collective_that_becomes_slow)
 {
     setup();
@@ -373,6 +444,7 @@ END_TEST
 
 FT_UNIT_MAIN("diagnosis", nothing_is_wrong, a_rank_that_never_enters, the_last_operation_is_cut,
              two_are_under_way, an_operation_that_stands, another_operation_than_the_others,
-             a_rank_that_enters_late, a_collective_that_becomes_slow, sender_receiver_or_pair,
-             a_rank_that_leaves_late, ranks_that_wait_for_each_other, a_stage_without_its_like,
-             what_is_found_is_bounded)
+             a_rank_that_enters_late, ranks_behind_a_slow_collective,
+             a_rank_whose_work_runs_beside_operations, a_collective_that_becomes_slow,
+             sender_receiver_or_pair, a_rank_that_leaves_late, ranks_that_wait_for_each_other,
+             a_stage_without_its_like, what_is_found_is_bounded)
