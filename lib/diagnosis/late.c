@@ -36,6 +36,7 @@
 #define OFTEN       0.8
 #define SIGMAS      6
 #define SIGMAS_LIKE 5
+#define STEPS       2   /* a spread of more than so many times that of the steps is a trend */
 #define FELT        0.3 /* of its excess, that others wait */
 #define MANY        16
 #define CULPRITS    2 /* more at once, on several hosts, are another kind of rank */
@@ -232,6 +233,22 @@ static double middle_of(const struct pace *p, const double *values, size_t posit
     return median;
 }
 
+/* What is noise of a member's excess in a stretch. One that grows has a large spread, and steps
+ * from one block to the next that are small. Where those of its like wander, too, their medians
+ * differ by more than chance leaves of as many blocks. */
+static double noise_of(const struct pace *p, const struct culprit *c, double spread, double usual)
+{
+    const double *excess = p->excess + c->position * p->blocks;
+    double steps, wander = usual * sqrt((double)(c->end - c->first));
+    size_t n = 0;
+
+    ft_task_spend(p->m->task, 1 + (c->end - c->first) / 8);
+    for (size_t b = c->first + 1; b < c->end; b++)
+        p->room[n++] = excess[b] - excess[b - 1];
+    steps = ft_spread(p->room, n, 0) / sqrt(2);
+    return fmin(spread, fmax(STEPS * steps, wander));
+}
+
 /* Whether a member is late through the stretch, beyond what is noise and what its like differ by.
  */
 static bool is_late(const struct pace *p, struct culprit *c)
@@ -265,6 +282,8 @@ static bool is_late(const struct pace *p, struct culprit *c)
         need = n < BLOCKS_TWO ? EXCESS_SOON : EXCESS_TWO;
     /* With one like it alone, that one's values are its own, negative. */
     usual = likes < 2 ? 0 : ft_spread(p->others, likes, ft_median(p->others, likes));
+    if (likes >= 2)
+        spread = noise_of(p, c, spread, usual);
     spread = fmax(spread, ft_median(p->others + p->members, likes));
     felt = middle_of(p, p->late, c->position, c->first, c->end, NULL);
     /* With one like it alone, which of the two is odd shows by their clocks alone. */

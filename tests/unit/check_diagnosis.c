@@ -200,6 +200,39 @@ START_TEST(a_rank_that_enters_late)
 }
 END_TEST
 
+/* What it computes grows from step to step until the table ends: that is no noise. */
+START_TEST(a_rank_that_drifts)
+{
+    setup();
+    for (uint64_t k = 0; k < 2 * STEPS; k++)
+        step(k, 6, k < 46 ? 0 : (k - 46) * MS, TRANSFER);
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_NONCOMM_SLOW);
+    ck_assert_uint_eq(found.items[0].process, 6);
+    teardown();
+}
+END_TEST
+
+/* All wander by as much, each for itself: none of them stands out. */
+START_TEST(ranks_that_all_drift)
+{
+    uint64_t extra[RANKS] = {0};
+
+    setup();
+    for (uint64_t k = 0; k < 2 * STEPS; k++) {
+        for (uint32_t r = 0; r < RANKS; r++) {
+            uint64_t phase = (k + r * 11) % 88;
+
+            extra[r] = (phase < 44 ? phase : 88 - phase) * MS / 4;
+            now[r] += extra[r];
+        }
+        step(k, RANKS, 0, TRANSFER);
+    }
+    diagnose(0);
+    teardown();
+}
+END_TEST
+
 /* Ranks r of two hosts reduce among their host and with rank r of the other host, and compute for
  * next to no time; one such pair is slow from step 12 on. */
 static void rings(uint64_t k)
@@ -444,7 +477,7 @@ END_TEST
 
 FT_UNIT_MAIN("diagnosis", nothing_is_wrong, a_rank_that_never_enters, the_last_operation_is_cut,
              two_are_under_way, an_operation_that_stands, another_operation_than_the_others,
-             a_rank_that_enters_late, ranks_behind_a_slow_collective,
-             a_rank_whose_work_runs_beside_operations, a_collective_that_becomes_slow,
-             sender_receiver_or_pair, a_rank_that_leaves_late, ranks_that_wait_for_each_other,
-             a_stage_without_its_like, what_is_found_is_bounded)
+             a_rank_that_enters_late, a_rank_that_drifts, ranks_that_all_drift,
+             ranks_behind_a_slow_collective, a_rank_whose_work_runs_beside_operations,
+             a_collective_that_becomes_slow, sender_receiver_or_pair, a_rank_that_leaves_late,
+             ranks_that_wait_for_each_other, a_stage_without_its_like, what_is_found_is_bounded)
