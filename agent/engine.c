@@ -83,6 +83,13 @@ static void emit_rdma_ends(void *arg, const struct ft_rdma_ends_report *report)
     ft_uplink_queue_pairs(engine->uplink, report);
 }
 
+static void take_blocks(struct ft_engine *engine, const struct ft_agent_settings *settings)
+{
+    const struct ft_usid_blocks blocks = ft_agent_blocks(settings);
+
+    ft_capture_take_blocks(engine->capture, &blocks);
+}
+
 struct ft_engine *ft_engine_new(const struct ft_agent_settings *settings, uint64_t seed,
                                 struct ft_uplink *uplink)
 {
@@ -105,6 +112,7 @@ struct ft_engine *ft_engine_new(const struct ft_agent_settings *settings, uint64
         ft_engine_free(engine);
         return NULL;
     }
+    take_blocks(engine, settings);
     return engine;
 }
 
@@ -141,6 +149,7 @@ void ft_engine_configure(struct ft_engine *engine, const struct ft_agent_setting
     engine->has_interfaces = settings->interfaces.count > 0;
     engine->probes = settings->probe_daemon && !settings->topics.brokers;
     engine->query = settings->rdma_query;
+    take_blocks(engine, settings);
     if (engine->jobs)
         ft_jobs_refresh(engine->jobs, settings->refresh_ns);
     if (engine->rdma) {

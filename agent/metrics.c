@@ -15,6 +15,7 @@ enum metric {
     METRIC_CAPTURE_PACKETS,
     METRIC_CAPTURE_DROPS,
     METRIC_CAPTURE_OPEN,
+    METRIC_MICRO_SIDS,
     METRIC_RDMA_DEVICES,
     METRIC_RDMA_QPS,
     METRIC_RDMA_ROUNDS,
@@ -63,6 +64,8 @@ static const struct ft_prom_metric table[] = {
         "Packets that the kernel dropped because the buffer was full."},
     [METRIC_CAPTURE_OPEN] = {PREFIX "capture_open", FT_PROM_GAUGE, "0 or 1", "interface", "interface", 1,
         "Whether an interface is being captured on."},
+    [METRIC_MICRO_SIDS] = {PREFIX "micro_sid_packets_total", FT_PROM_COUNTER, "packets", "outcome", NULL, 2,
+        "Packets whose destination is in srv6_blocks: known, named by what stays of it, or unknown."},
     [METRIC_RDMA_DEVICES] = {PREFIX "rdma_devices", FT_PROM_GAUGE, "devices", NULL, NULL, 1,
         "RDMA devices."},
     [METRIC_RDMA_QPS] = {PREFIX "rdma_queue_pairs", FT_PROM_GAUGE, "queue pairs", "state", NULL, 5,
@@ -130,6 +133,7 @@ const struct ft_prom_table ft_agent_metrics_table = {table};
 static void write_interfaces(struct ft_prom *p, struct ft_capture *capture)
 {
     struct ft_capture_stats stats;
+    struct ft_capture_usids usids;
 
     ft_prom_family(p, METRIC_CAPTURE_PACKETS);
     for (size_t i = 0; ft_capture_stats(capture, i, &stats); i++)
@@ -140,6 +144,10 @@ static void write_interfaces(struct ft_prom *p, struct ft_capture *capture)
     ft_prom_family(p, METRIC_CAPTURE_OPEN);
     for (size_t i = 0; ft_capture_stats(capture, i, &stats); i++)
         ft_prom_u64(p, FT_PROM_LABELS(stats.interface), stats.open);
+    usids = ft_capture_usids(capture);
+    ft_prom_family(p, METRIC_MICRO_SIDS);
+    ft_prom_u64(p, FT_PROM_LABELS("known"), usids.known);
+    ft_prom_u64(p, FT_PROM_LABELS("unknown"), usids.unknown);
 }
 
 static void write_tables(struct ft_prom *p, const struct ft_agent_metrics *m, uint64_t flows,

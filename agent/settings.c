@@ -79,6 +79,17 @@ static const struct ft_option options[] = {
      .min = 65536,
      .max = 1024 * MIB,
      .help = "Buffer in the kernel for each interface."},
+    {.key = "srv6_blocks",
+     .type = FT_OPTION_STRINGS,
+     .offset = AT(srv6_blocks),
+     .help = FT_USID_BLOCKS_HELP "Pollers need the same."},
+    {.key = "srv6_local",
+     .type = FT_OPTION_UINT,
+     .offset = AT(srv6_local),
+     .standard = "57344",
+     .min = 1,
+     .max = FT_USID_LOCAL_NONE,
+     .help = FT_USID_LOCAL_HELP},
     {.key = "flows_max",
      .type = FT_OPTION_UINT,
      .offset = AT(flows_max),
@@ -346,11 +357,9 @@ enum {
     PEER = 272,
 };
 
-#define BASE_BYTES (24 * (UINT64_C(1) << 20)) /* the program, its libraries, HTTP */
-/* Interfaces may come with a reload. */
-/* Eight files of 1 MiB, read. */
-#define PLANS_BYTES   (40 * (UINT64_C(1) << 20))
-#define CAPTURE_BYTES (32 * (UINT64_C(1) << 20))
+#define BASE_BYTES    (24 * (UINT64_C(1) << 20)) /* the program, its libraries, HTTP */
+#define PLANS_BYTES   (40 * (UINT64_C(1) << 20)) /* eight files of 1 MiB, read */
+#define CAPTURE_BYTES (32 * (UINT64_C(1) << 20)) /* interfaces may come with a reload */
 
 size_t ft_agent_shares(const struct ft_run *run, void *config,
                        struct ft_share shares[FT_SHARES_MAX])
@@ -441,6 +450,7 @@ static void check_states(const struct ft_agent_settings *s, const struct ft_run 
 void ft_agent_settings_check(const struct ft_agent_settings *s, const struct ft_run *run,
                              struct ft_diag *diag)
 {
+    struct ft_usid_blocks blocks;
     char error[ERROR_BYTES];
     struct ft_ip ip;
 
@@ -450,6 +460,9 @@ void ft_agent_settings_check(const struct ft_agent_settings *s, const struct ft_
                             s->addresses.items[i]);
     if (s->interfaces.count > FT_INTERFACES_MAX)
         ft_run_complain(run, diag, "interfaces", "more than %d", FT_INTERFACES_MAX);
+    if (ft_usid_blocks_parse(s->srv6_blocks.items, s->srv6_blocks.count, s->srv6_local, &blocks,
+                             error, sizeof(error)))
+        ft_run_complain(run, diag, "srv6_blocks", "%s", error);
     check_intervals(s, run, diag);
     if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))
         ft_run_complain(run, diag, "http", "'%s' is neither host:port nor off", s->http);
@@ -474,6 +487,15 @@ void ft_agent_host(const struct ft_agent_settings *s, char *host, size_t host_by
     host[host_bytes - 1] = '\0';
 }
 
+struct ft_usid_blocks ft_agent_blocks(const struct ft_agent_settings *s)
+{
+    struct ft_usid_blocks blocks = {.count = 0};
+
+    ft_usid_blocks_parse(s->srv6_blocks.items, s->srv6_blocks.count, s->srv6_local, &blocks, NULL,
+                         0);
+    return blocks;
+}
+
 struct ft_flows_config ft_agent_flows_config(const struct ft_agent_settings *s, uint64_t seed)
 {
     return (struct ft_flows_config){
@@ -489,6 +511,7 @@ struct ft_flows_config ft_agent_flows_config(const struct ft_agent_settings *s, 
 struct ft_rdma_config ft_agent_rdma_config(const struct ft_agent_settings *s, uint64_t seed)
 {
     return (struct ft_rdma_config){
+        .blocks = ft_agent_blocks(s),
         .sysfs = "/sys/class/infiniband",
         .verbs = true,
         .proc = "/proc",
@@ -526,61 +549,52 @@ static bool same(const char *a, const char *b)
 const char *ft_agent_settings_fixed(const struct ft_agent_settings *old,
                                     const struct ft_agent_settings *now)
 {
-    if (!same(old->host, now->host))
-        return "host";
-    if (!same(old->source_id, now->source_id))
-        return "source_id";
-    if (!same(old->user, now->user))
-        return "user";
-    if (old->memory_max != now->memory_max)
-        return "memory_max";
-    if (old->flows_max != now->flows_max)
-        return "flows_max";
-    if (!same(old->endpoint, now->endpoint))
-        return "daemon.endpoint";
-    if (!ft_topic_settings_equal(&old->topics, &now->topics))
-        return "kafka.brokers";
-    if (!ft_strings_equal(&old->standby, &now->standby) || old->return_ns != now->return_ns)
-        return "daemon.standby";
-    if (!old->tls_cert != !now->tls_cert)
-        return "daemon.cert";
-    if (old->queue_bytes != now->queue_bytes)
-        return "daemon.queue";
-    if (old->retry_min_ns != now->retry_min_ns || old->retry_max_ns != now->retry_max_ns)
-        return "daemon.retry_min";
-    if (!same(old->http, now->http))
-        return "http";
-    if (!ft_strings_equal(&old->http_names, &now->http_names))
-        return "http_names";
-    if (!same(old->nccl_socket, now->nccl_socket) || old->nccl_hold_ns != now->nccl_hold_ns ||
-        old->nccl_quiet_ns != now->nccl_quiet_ns ||
-        old->nccl_reports_per_s != now->nccl_reports_per_s ||
-        old->nccl_jobs_max != now->nccl_jobs_max)
-        return "nccl";
-    if (!same(old->plan_socket, now->plan_socket) || !same(old->plan_folder, now->plan_folder))
-        return "plan";
-    if (!same(old->probe_socket, now->probe_socket) || old->probe_daemon != now->probe_daemon)
-        return "probe";
-    if (!ft_strings_equal(&old->ras_addresses, &now->ras_addresses) ||
-        !same(old->flight_folder, now->flight_folder) || old->states_ns != now->states_ns)
-        return "states";
-    if (old->rdma != now->rdma)
-        return "rdma.enabled";
-    if (old->rdma_query != now->rdma_query)
-        return "rdma.query";
-    if (old->rdma_qps_max != now->rdma_qps_max)
-        return "rdma.queue_pairs_max";
+    const struct {
+        const char *key;
+        bool same;
+    } keys[] = {
+        {"host", same(old->host, now->host)},
+        {"source_id", same(old->source_id, now->source_id)},
+        {"user", same(old->user, now->user)},
+        {"memory_max", old->memory_max == now->memory_max},
+        {"flows_max", old->flows_max == now->flows_max},
+        {"daemon.endpoint", same(old->endpoint, now->endpoint)},
+        {"kafka.brokers", ft_topic_settings_equal(&old->topics, &now->topics)},
+        {"daemon.standby", ft_strings_equal(&old->standby, &now->standby)},
+        {"daemon.standby", old->return_ns == now->return_ns},
+        {"daemon.cert", !old->tls_cert == !now->tls_cert},
+        {"daemon.queue", old->queue_bytes == now->queue_bytes},
+        {"daemon.retry_min", old->retry_min_ns == now->retry_min_ns},
+        {"daemon.retry_min", old->retry_max_ns == now->retry_max_ns},
+        {"http", same(old->http, now->http)},
+        {"http_names", ft_strings_equal(&old->http_names, &now->http_names)},
+        {"nccl", same(old->nccl_socket, now->nccl_socket)},
+        {"nccl", old->nccl_hold_ns == now->nccl_hold_ns},
+        {"nccl", old->nccl_quiet_ns == now->nccl_quiet_ns},
+        {"nccl", old->nccl_reports_per_s == now->nccl_reports_per_s},
+        {"nccl", old->nccl_jobs_max == now->nccl_jobs_max},
+        {"plan", same(old->plan_socket, now->plan_socket)},
+        {"plan", same(old->plan_folder, now->plan_folder)},
+        {"probe", same(old->probe_socket, now->probe_socket)},
+        {"probe", old->probe_daemon == now->probe_daemon},
+        {"states", ft_strings_equal(&old->ras_addresses, &now->ras_addresses)},
+        {"states", same(old->flight_folder, now->flight_folder)},
+        {"states", old->states_ns == now->states_ns},
+        {"rdma.enabled", old->rdma == now->rdma},
+        {"rdma.query", old->rdma_query == now->rdma_query},
+        {"rdma.queue_pairs_max", old->rdma_qps_max == now->rdma_qps_max},
+    };
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (!keys[i].same)
+            return keys[i].key;
     return NULL;
 }
 
 bool ft_agent_settings_capture_differs(const struct ft_agent_settings *old,
                                        const struct ft_agent_settings *now)
 {
-    if (old->interfaces.count != now->interfaces.count || !same(old->filter, now->filter) ||
-        old->snap_bytes != now->snap_bytes || old->buffer_bytes != now->buffer_bytes)
-        return true;
-    for (size_t i = 0; i < old->interfaces.count; i++)
-        if (!same(old->interfaces.items[i], now->interfaces.items[i]))
-            return true;
-    return false;
+    return !ft_strings_equal(&old->interfaces, &now->interfaces) ||
+           !same(old->filter, now->filter) || old->snap_bytes != now->snap_bytes ||
+           old->buffer_bytes != now->buffer_bytes;
 }

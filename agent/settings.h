@@ -16,6 +16,7 @@
 #include "lib/config/program.h"
 #include "lib/io/transport/transport.h"
 #include "lib/topics/settings.h"
+#include "proto/usid.h"
 
 struct ft_agent_settings {
     int log_level;   /* index; taken over by ft_run_new() */
@@ -27,6 +28,8 @@ struct ft_agent_settings {
     char *filter;
     uint64_t snap_bytes;
     uint64_t buffer_bytes;
+    struct ft_strings srv6_blocks;
+    uint64_t srv6_local;
     uint64_t flows_max;
     int64_t tick_ns;
     int64_t report_ns;
@@ -81,6 +84,9 @@ struct ft_tls_files ft_agent_tls(const struct ft_agent_settings *settings);
 
 /* The host's name as configured, else the kernel's. */
 void ft_agent_host(const struct ft_agent_settings *settings, char *host, size_t host_bytes);
+
+/* The blocks of a checked configuration. */
+struct ft_usid_blocks ft_agent_blocks(const struct ft_agent_settings *settings);
 
 struct ft_flows_config ft_agent_flows_config(const struct ft_agent_settings *settings,
                                              uint64_t seed);

@@ -373,6 +373,19 @@ static enum ft_packet_status any_udp_payload(enum ft_link_type link, struct ft_r
     return FT_PACKET_OK;
 }
 
+enum ft_usid ft_packet_name(const struct ft_usid_blocks *blocks, struct ft_packet *packet)
+{
+    struct ft_ip stays;
+    enum ft_usid usid;
+
+    if (blocks->count == 0 || packet->has_outer)
+        return FT_USID_NONE;
+    usid = ft_usid_stays(blocks, &packet->tuple.dst, &stays);
+    if (usid == FT_USID_KNOWN)
+        packet->tuple.dst = stays;
+    return usid;
+}
+
 enum ft_packet_status ft_packet_udp_payload(enum ft_link_type link, struct ft_reader *r,
                                             struct ft_packet *packet, struct ft_reader *payload)
 {

@@ -20,6 +20,7 @@
 
 #include "lib/base/reader.h"
 #include "lib/base/tuple.h"
+#include "proto/usid.h"
 
 enum ft_packet_status {
     FT_PACKET_OK,      /* the tuple is known */
@@ -68,6 +69,11 @@ enum ft_link_type {
 /* *packet is written only when FT_PACKET_OK is returned. */
 enum ft_packet_status ft_packet_decode(enum ft_link_type link, struct ft_reader *r,
                                        struct ft_packet *packet);
+
+/* Gives a flow whose destination is a container of micro-SIDs the one that stays of it, so that it
+ * is one flow at all hops. Of a flow in a tunnel the header around it has the path, and it keeps
+ * its destination. */
+enum ft_usid ft_packet_name(const struct ft_usid_blocks *blocks, struct ft_packet *packet);
 
 /* The payload of the UDP datagram in a frame, for reading sFlow out of captures: payload covers
  * what the capture holds of it. */

@@ -4,6 +4,7 @@
 #include "proto/usid.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SID_BYTES 2
@@ -16,6 +17,26 @@ int ft_usid_block_parse(const char *text, struct ft_prefix *block)
         p.bits < FT_USID_BLOCK_BITS_MIN || p.bits > FT_USID_BLOCK_BITS_MAX || p.bits % 16)
         return -EINVAL;
     *block = p;
+    return 0;
+}
+
+int ft_usid_blocks_parse(char *const *texts, size_t count, uint64_t local,
+                         struct ft_usid_blocks *blocks, char *error, size_t error_bytes)
+{
+    struct ft_usid_blocks b = {.local = (uint32_t)local};
+
+    if (count > FT_USID_BLOCKS_MAX) {
+        snprintf(error, error_bytes, "more than %d prefixes", FT_USID_BLOCKS_MAX);
+        return -EINVAL;
+    }
+    for (; b.count < count; b.count++)
+        if (ft_usid_block_parse(texts[b.count], &b.list[b.count])) {
+            snprintf(error, error_bytes,
+                     "'%s' is not an IPv6 prefix of 16, 32, 48, 64, 80 or 96 bits", texts[b.count]);
+            return -EINVAL;
+        }
+    b.count = ft_prefixes_sort(b.list, b.count);
+    *blocks = b;
     return 0;
 }
 

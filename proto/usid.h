@@ -52,8 +52,27 @@ struct ft_usid_blocks {
     uint32_t local; /* the first micro-SID that is local */
 };
 
+/* The setting of poller and agent, whose flows have to bear the same names. */
+#define FT_USID_BLOCKS_HELP                                                                        \
+    "Prefixes (fc00:0::/32) of addresses that are containers of SRv6 micro-SIDs of 16 bits, "      \
+    "which "                                                                                       \
+    "switches shift on the way (RFC 9800, NEXT-CSID), where senders write them into the "          \
+    "destination of their flows, without a header around these. Lengths are 16, 32, 48, 64, 80 "   \
+    "or 96, 16 prefixes at most. A flow then has one destination on all links and paths: block "   \
+    "and last micro-SID, with which its packets arrive; the topology has to have it as an "        \
+    "address of the NIC. Nothing else may have addresses in these prefixes. Destinations of "      \
+    "which that is not certain are left as they are, and counted. "
+#define FT_USID_LOCAL_HELP                                                                         \
+    "First micro-SID that means something at one node alone, by default 0xe000. It stays in a "    \
+    "destination together with the one before it. 65536: there are none."
+
 /* A block in text, "fc00:0::/32". -EINVAL: it is no IPv6 prefix, or of a length that cannot be. */
 int ft_usid_block_parse(const char *text, struct ft_prefix *block);
+
+/* Those of a setting, each in text, of which some may lie within others. -EINVAL: error has what is
+ * wrong; it may be NULL, of 0 bytes. */
+int ft_usid_blocks_parse(char *const *texts, size_t count, uint64_t local,
+                         struct ft_usid_blocks *blocks, char *error, size_t error_bytes);
 
 /* What stays of a destination on its way. */
 enum ft_usid ft_usid_stays(const struct ft_usid_blocks *blocks, const struct ft_ip *dst,

@@ -94,16 +94,9 @@ static const struct ft_option options[] = {
      "keep "
      "strangers from the port, and senders from taking a switch's address."},
     {"srv6_blocks", FT_OPTION_STRINGS, AT(srv6_blocks), NULL, 0, 0, NULL,
-     "Prefixes (fc00:0::/32) of addresses that are containers of SRv6 micro-SIDs of 16 bits, which "
-     "switches shift on the way (RFC 9800, NEXT-CSID), where senders write them into the "
-     "destination of their flows, without a header around these. Lengths are 16, 32, 48, 64, 80 or "
-     "96, 16 prefixes at most. A flow then has one destination on all links and paths: block and "
-     "last micro-SID, with which its packets arrive; the topology has to have it as an address of "
-     "the NIC. Nothing else may have addresses in these prefixes. Destinations of which that is "
-     "not certain are left as they are, and counted."},
+     FT_USID_BLOCKS_HELP "Agents need the same."},
     {"srv6_local", FT_OPTION_UINT, AT(srv6_local), "57344", 1, FT_USID_LOCAL_NONE, NULL,
-     "First micro-SID that means something at one node alone, by default 0xe000. It stays in a "
-     "destination together with the one before it. 65536: there are none."},
+     FT_USID_LOCAL_HELP},
     {"exporters_max", FT_OPTION_UINT, AT(exporters_max), "16384", 1, 1048576, NULL,
      "Most exporters (agent and sub-agent) whose sequences are followed. More are processed all "
      "the same, and counted."},
@@ -224,15 +217,12 @@ static void check_exporters(const struct ft_switchpoll_settings *s, const struct
 static void check_blocks(const struct ft_switchpoll_settings *s, const struct ft_run *run,
                          struct ft_diag *diag)
 {
-    struct ft_prefix block;
+    char error[ERROR_BYTES];
+    struct ft_usid_blocks blocks;
 
-    if (s->srv6_blocks.count > FT_USID_BLOCKS_MAX)
-        ft_run_complain(run, diag, "srv6_blocks", "more than %d prefixes", FT_USID_BLOCKS_MAX);
-    for (size_t i = 0; i < s->srv6_blocks.count; i++)
-        if (ft_usid_block_parse(s->srv6_blocks.items[i], &block))
-            ft_run_complain(run, diag, "srv6_blocks",
-                            "'%s' is not an IPv6 prefix of 16, 32, 48, 64, 80 or 96 bits",
-                            s->srv6_blocks.items[i]);
+    if (ft_usid_blocks_parse(s->srv6_blocks.items, s->srv6_blocks.count, s->srv6_local, &blocks,
+                             error, sizeof(error)))
+        ft_run_complain(run, diag, "srv6_blocks", "%s", error);
 }
 
 static void check_tls(const struct ft_switchpoll_settings *s, const struct ft_run *run,

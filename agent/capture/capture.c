@@ -42,6 +42,8 @@ struct ft_capture {
     char *filter;
     uint32_t snap_bytes, buffer_bytes;
     struct tap *taps[FT_INTERFACES_MAX]; /* by interface number */
+    struct ft_usid_blocks blocks;
+    struct ft_capture_usids usids;
     uint64_t received, processed;
     uint64_t not_ip, cut_off, malformed, other_port, table_full;
 };
@@ -303,6 +305,24 @@ static enum ft_flow_direction packet_type(const struct ft_pcap_packet *packet)
     return type == PACKET_TYPE_TO_US ? FT_FLOW_RX : FT_FLOW_UNKNOWN;
 }
 
+void ft_capture_take_blocks(struct ft_capture *capture, const struct ft_usid_blocks *blocks)
+{
+    capture->blocks = *blocks;
+}
+
+struct ft_capture_usids ft_capture_usids(const struct ft_capture *capture)
+{
+    return capture->usids;
+}
+
+static void name(struct ft_capture *capture, struct ft_packet *packet)
+{
+    enum ft_usid usid = ft_packet_name(&capture->blocks, packet);
+
+    capture->usids.known += usid == FT_USID_KNOWN;
+    capture->usids.unknown += usid == FT_USID_UNKNOWN;
+}
+
 void ft_capture_packet(struct ft_capture *capture, uint32_t interface,
                        const struct ft_pcap_packet *packet, bool only_roce, struct ft_mono now)
 {
@@ -329,6 +349,7 @@ void ft_capture_packet(struct ft_capture *capture, uint32_t interface,
         capture->other_port++;
         return;
     }
+    name(capture, &decoded);
     direction = packet_type(packet);
     if (direction == FT_FLOW_UNKNOWN)
         direction = ft_interfaces_direction(capture->interfaces, interface, &decoded.tuple.src,

@@ -19,6 +19,7 @@
 #include "lib/base/account.h"
 #include "lib/io/capture/pcap.h"
 #include "lib/io/loop.h"
+#include "proto/usid.h"
 
 struct ft_capture;
 
@@ -29,6 +30,11 @@ struct ft_capture_config {
     const char *filter; /* pcap-filter(7); NULL: RoCEv2, also inside one VLAN tag */
     uint32_t snap_bytes;
     uint32_t buffer_bytes; /* of the kernel, for each interface */
+};
+
+/* What micro-SIDs were seen, in packets that are sent or arrive. */
+struct ft_capture_usids {
+    uint64_t known, unknown; /* which destination stays */
 };
 
 /* What one interface saw since it was first opened. */
@@ -56,6 +62,11 @@ void ft_capture_retry(struct ft_capture *capture);
  * filter stands before. */
 void ft_capture_packet(struct ft_capture *capture, uint32_t interface,
                        const struct ft_pcap_packet *packet, bool only_roce, struct ft_mono now);
+
+/* From now on destinations in these blocks are named by what stays of them (proto/usid.h), as
+ * pollers name them. Copied. */
+void ft_capture_take_blocks(struct ft_capture *capture, const struct ft_usid_blocks *blocks);
+struct ft_capture_usids ft_capture_usids(const struct ft_capture *capture);
 
 /* Adds the stage "packets". */
 void ft_capture_account(struct ft_capture *capture, struct ft_account *account);

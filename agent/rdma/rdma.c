@@ -49,6 +49,7 @@ struct ft_rdma *ft_rdma_new(const struct ft_rdma_config *config, const struct ft
         .qps_max = config->qps_max,
         .seed = config->seed,
         .refresh_ns = config->refresh_ns,
+        .blocks = config->blocks,
     };
     const struct ft_owners_config owners = {
         .root = config->proc,
@@ -97,6 +98,7 @@ void ft_rdma_configure(struct ft_rdma *r, const struct ft_rdma_config *config)
     r->devices.names = config->devices;
     r->devices.name_count = config->device_count;
     ft_rdma_table_refresh(r->table, config->refresh_ns);
+    ft_rdma_table_take_blocks(r->table, &config->blocks);
     ft_owners_job_variable(r->owners, config->job_variable);
 }
 

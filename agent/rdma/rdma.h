@@ -20,6 +20,7 @@
 #include "lib/base/account.h"
 #include "lib/base/clock.h"
 #include "lib/io/loop.h"
+#include "proto/usid.h"
 
 /* Strings are borrowed. */
 struct ft_rdma_config {
@@ -31,6 +32,7 @@ struct ft_rdma_config {
     size_t device_count;
     bool query;
     uint64_t seed;
+    struct ft_usid_blocks blocks; /* of destinations that are named by what stays of them */
     size_t qps_max;
     int64_t interval_ns; /* between two rounds */
     int64_t counters_ns;

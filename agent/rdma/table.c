@@ -52,6 +52,11 @@ void ft_rdma_table_refresh(struct ft_rdma_table *t, int64_t refresh_ns)
     t->config.refresh_ns = refresh_ns;
 }
 
+void ft_rdma_table_take_blocks(struct ft_rdma_table *t, const struct ft_usid_blocks *blocks)
+{
+    t->config.blocks = *blocks;
+}
+
 void ft_rdma_table_clear_ports(struct ft_rdma_table *t)
 {
     t->device_port_count = 0;
@@ -145,6 +150,14 @@ static struct ft_rdma_table_qp *find_qp(const struct ft_rdma_table *t, uint32_t 
     return ft_table_find(t->qps, &key);
 }
 
+static struct ft_ip named(const struct ft_rdma_table *t, const struct ft_ip *dst)
+{
+    struct ft_ip stays = *dst;
+
+    ft_usid_stays(&t->config.blocks, dst, &stays);
+    return stays;
+}
+
 void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct ft_rdma_cm_id *id)
 {
     struct ft_rdma_table_qp *qp = id->has_lqpn ? find_qp(t, device, id->lqpn) : NULL;
@@ -156,7 +169,7 @@ void ft_rdma_table_cm_id(struct ft_rdma_table *t, uint32_t device, const struct 
     device_port = ft_rdma_table_port_of(t, device, qp->port);
     qp->reported_by = FT_RDMA_BY_CM;
     qp->src = id->src;
-    qp->dst = id->dst;
+    qp->dst = named(t, &id->dst);
     qp->port_source = FT_RDMA_UNKNOWN;
     if (!ft_rdma_table_can_compute(t, device_port))
         return;
@@ -235,7 +248,7 @@ void ft_rdma_table_answer(struct ft_rdma_table *t, uint32_t device, uint32_t lqp
             continue;
         qp->reported_by = FT_RDMA_BY_QUERY;
         qp->src = gid->ip;
-        qp->dst = answer->dst;
+        qp->dst = named(t, &answer->dst);
         if (answer->sport) {
             read_port(qp, answer->sport);
         } else if (ft_rdma_table_can_compute(t, device_port)) {

@@ -22,11 +22,13 @@
 #include "agent/rdma/sysfs.h"
 #include "lib/base/clock.h"
 #include "lib/base/tuple.h"
+#include "proto/usid.h"
 
 struct ft_rdma_table_config {
     size_t qps_max;
     uint64_t seed;
     int64_t refresh_ns; /* between two reports of a flow that capture does not report */
+    struct ft_usid_blocks blocks;
 };
 
 /* A port of a device, as the rows of a round refer to it. Copied. */
@@ -107,6 +109,9 @@ struct ft_rdma_table;
 struct ft_rdma_table *ft_rdma_table_new(const struct ft_rdma_table_config *config);
 void ft_rdma_table_free(struct ft_rdma_table *table);
 void ft_rdma_table_refresh(struct ft_rdma_table *table, int64_t refresh_ns);
+
+/* Destinations in these blocks are named as those of captured packets are (proto/usid.h). */
+void ft_rdma_table_take_blocks(struct ft_rdma_table *table, const struct ft_usid_blocks *blocks);
 
 /* Forgets all device ports; then each again. -ENOSPC past FT_RDMA_DEVICE_PORTS_MAX. */
 void ft_rdma_table_clear_ports(struct ft_rdma_table *table);

@@ -142,26 +142,16 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
     return !in->duplicate;
 }
 
-/* A header around the flow has the path; the flow inside keeps its destination. Returns whether
- * *stays is the flow's. */
-static bool is_shifted(struct ft_ingest *in, const struct ft_packet *packet, struct ft_ip *stays)
-{
-    enum ft_usid usid =
-        packet->has_outer ? FT_USID_NONE : ft_usid_stays(&in->blocks, &packet->tuple.dst, stays);
-
-    in->stats.usid_known += usid == FT_USID_KNOWN;
-    in->stats.usid_unknown += usid == FT_USID_UNKNOWN;
-    return usid == FT_USID_KNOWN;
-}
-
 static void add_flow(struct ft_ingest *in, const struct ft_sflow_flow *flow)
 {
     struct ft_sflow_flow named;
-    struct ft_ip stays;
+    enum ft_usid usid;
 
-    if (in->blocks.count && is_shifted(in, &flow->packet, &stays)) {
+    if (in->blocks.count) {
         named = *flow;
-        named.packet.tuple.dst = stays;
+        usid = ft_packet_name(&in->blocks, &named.packet);
+        in->stats.usid_known += usid == FT_USID_KNOWN;
+        in->stats.usid_unknown += usid == FT_USID_UNKNOWN;
         flow = &named;
     }
     ft_fold_add(in->fold, &in->agent, in->sub_agent, flow, in->when);
@@ -266,16 +256,7 @@ int ft_ingest_take_exporters(struct ft_ingest *in, const struct ft_strings *expo
 
 int ft_ingest_take_blocks(struct ft_ingest *in, const struct ft_strings *blocks, uint64_t local)
 {
-    struct ft_usid_blocks taken = {.local = (uint32_t)local};
-
-    if (blocks->count > FT_USID_BLOCKS_MAX)
-        return -EINVAL;
-    for (; taken.count < blocks->count; taken.count++)
-        if (ft_usid_block_parse(blocks->items[taken.count], &taken.list[taken.count]))
-            return -EINVAL;
-    taken.count = ft_prefixes_sort(taken.list, taken.count);
-    in->blocks = taken;
-    return 0;
+    return ft_usid_blocks_parse(blocks->items, blocks->count, local, &in->blocks, NULL, 0);
 }
 
 bool ft_ingest_tick(struct ft_ingest *in, struct ft_wall now)

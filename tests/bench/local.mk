@@ -20,7 +20,7 @@ tests_bench_bench_pairing_SOURCES = tests/bench/bench_pairing.c
 tests_bench_bench_pairing_LDADD = $(DAEMON_LIBS)
 
 tests_bench_bench_rdma_SOURCES = tests/bench/bench_rdma.c tests/unit/nldev_bytes.h
-tests_bench_bench_rdma_LDADD = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LIBS)
+tests_bench_bench_rdma_LDADD = agent/libftagent.a proto/libftproto.a lib/base/libftbase.a $(XXHASH_LIBS)
 
 # Run by themselves; the first needs root and snmpd, the third valgrind, the last perf.
 EXTRA_DIST += tests/bench/snmp_scale.py tests/bench/nccl_cost.py tests/bench/psn_cost.py tests/bench/rooms.py

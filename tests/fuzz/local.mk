@@ -146,7 +146,7 @@ tests_fuzz_fuzz_probe_LDADD = agent/libftagent.a proto/libftproto.a lib/base/lib
 
 tests_fuzz_fuzz_rdma_SOURCES = tests/fuzz/fuzz_rdma.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rdma_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_rdma_LDADD = agent/libftagent.a lib/base/libftbase.a $(XXHASH_LIBS)
+tests_fuzz_fuzz_rdma_LDADD = agent/libftagent.a proto/libftproto.a lib/base/libftbase.a $(XXHASH_LIBS)
 
 tests_fuzz_fuzz_rings_SOURCES = tests/fuzz/fuzz_rings.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rings_LDFLAGS = $(fuzz_ldflags)

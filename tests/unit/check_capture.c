@@ -22,11 +22,14 @@ static struct ft_interfaces *interfaces;
 static struct ft_flows *flows;
 static struct ft_capture *capture;
 static uint64_t reports;
+static char reported[FT_TUPLE_TEXT_BYTES]; /* the last one */
+static enum ft_flow_direction direction;
 
 static void emit(void *arg, const struct ft_flow_report *report)
 {
     (void)arg;
-    (void)report;
+    ft_tuple_format(&report->tuple, reported);
+    direction = report->direction;
     reports++;
 }
 
@@ -62,6 +65,36 @@ static void feed(enum ft_pcap_link link, const uint8_t *bytes, size_t len, bool 
     memcpy(copy, bytes, len);
     ft_capture_packet(capture, 0, &packet, only_roce, (struct ft_mono){0});
     free(copy);
+}
+
+/* From fd00:a::1 to this address, else the same packet. */
+static void feed6(const char *dst)
+{
+    uint8_t bytes[sizeof(frame) + 20] = {0};
+    const size_t behind = 14 + 20; /* of the header of IPv4 */
+    struct ft_ip ip;
+
+    memcpy(bytes, frame, 14);
+    bytes[12] = 0x86;
+    bytes[13] = 0xdd;
+    bytes[14] = 0x60;
+    bytes[19] = (uint8_t)(sizeof(frame) - behind);
+    bytes[20] = 17;
+    bytes[21] = 64;
+    ck_assert_int_eq(ft_ip_parse("fd00:a::1", &ip), 0);
+    memcpy(bytes + 22, ip.b, sizeof(ip.b));
+    ck_assert_int_eq(ft_ip_parse(dst, &ip), 0);
+    memcpy(bytes + 38, ip.b, sizeof(ip.b));
+    memcpy(bytes + 54, frame + behind, sizeof(frame) - behind);
+    feed(FT_PCAP_ETHERNET, bytes, sizeof(bytes), true);
+}
+
+static uint64_t flow_count(void)
+{
+    struct ft_flows_stats stats;
+
+    ft_flows_stats(flows, &stats);
+    return stats.created;
 }
 
 static struct ft_account_stage balanced(void)
@@ -134,5 +167,37 @@ START_TEST(reopens_nothing_that_was_never_open)
 }
 END_TEST
 
+/* Micro-SIDs for several paths, as the sender writes them: one flow, sent by who sends it. */
+START_TEST(a_path_in_the_address)
+{
+    struct ft_usid_blocks blocks = {.local = FT_USID_LOCAL}, none = {.count = 0};
+    struct ft_ip ip;
+
+    set_up(100);
+    ck_assert_int_eq(ft_usid_block_parse("fc00::/32", &blocks.list[blocks.count++]), 0);
+    ck_assert_int_eq(ft_ip_parse("fc00:0:105::", &ip), 0);
+    ck_assert_int_eq(ft_interfaces_add(interfaces, 0, &ip), 0);
+    ft_capture_take_blocks(capture, &blocks);
+    feed6("fc00:0:11:21:13:105::");
+    feed6("fc00:0:11:22:13:105::");
+    feed6("fc00:0:105::");
+    ck_assert_uint_eq(flow_count(), 1);
+    ft_flows_tick(flows, (struct ft_mono){1}, (struct ft_wall){0});
+    ck_assert_ptr_nonnull(strstr(reported, "-[fc00:0:105::]:4791"));
+    ck_assert_int_eq(direction, FT_FLOW_RX);
+    feed6("fc00:0:e001::");
+    feed6("fd00::1");
+    ck_assert_uint_eq(ft_capture_usids(capture).known, 3);
+    ck_assert_uint_eq(ft_capture_usids(capture).unknown, 1);
+    ck_assert_uint_eq(flow_count(), 3);
+    ft_capture_take_blocks(capture, &none);
+    feed6("fc00:0:11:21:13:105::");
+    feed6("fc00:0:11:22:13:105::");
+    ck_assert_uint_eq(flow_count(), 5);
+    ck_assert_uint_eq(balanced().processed, 7);
+    tear_down();
+}
+END_TEST
+
 FT_UNIT_MAIN("capture", accounts_a_packet_cut_at_every_byte, accounts_garbage,
-             reopens_nothing_that_was_never_open)
+             a_path_in_the_address, reopens_nothing_that_was_never_open)

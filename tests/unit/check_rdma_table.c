@@ -55,6 +55,26 @@ START_TEST(a_destination_makes_both_directions)
 }
 END_TEST
 
+/* As in the captured packets of the queue pair: micro-SIDs for a path are no part of the name. */
+START_TEST(a_destination_that_is_a_path)
+{
+    struct ft_rdma_table *t = new_table(RDMA_DRIVER_RXE);
+    const struct ft_rdma_qp qp = row(17, 17, 219);
+    struct ft_usid_blocks blocks = {.local = FT_USID_LOCAL};
+    const struct ft_ip stays = ip("fc00:0:105::");
+
+    ck_assert_int_eq(ft_usid_block_parse("fc00::/32", &blocks.list[blocks.count++]), 0);
+    ft_rdma_table_take_blocks(t, &blocks);
+    go_round(t, &qp, 1, 1);
+    answer(t, 17, "fc00:0:11:21:13:105::");
+    go_round(t, &qp, 1, 2);
+    report(t, 2);
+    ck_assert_uint_eq(count, 2);
+    ck_assert(ft_ip_equal(&got[0].tuple.dst, &stays));
+    ft_rdma_table_free(t);
+}
+END_TEST
+
 START_TEST(an_unknown_port_is_never_computed)
 {
     struct ft_rdma_table *t = new_table(RDMA_DRIVER_BNXT_RE);
@@ -373,8 +393,9 @@ START_TEST(an_odd_row_ends_no_flow)
 END_TEST
 
 FT_UNIT_MAIN("rdma_table", an_odd_row_ends_no_flow, a_destination_makes_both_directions,
-             an_unknown_port_is_never_computed, the_connection_manager_tells,
-             a_captured_flow_is_not_reported_twice, strangers_are_not_matched,
-             shared_tuples_name_no_queue_pair, a_port_read_from_the_device_is_observed,
-             churn_leaves_nothing_behind, a_number_used_anew_forgets_the_destination,
-             questions_go_round, rows_past_the_cap_are_counted, a_cut_round_ends_no_flow)
+             a_destination_that_is_a_path, an_unknown_port_is_never_computed,
+             the_connection_manager_tells, a_captured_flow_is_not_reported_twice,
+             strangers_are_not_matched, shared_tuples_name_no_queue_pair,
+             a_port_read_from_the_device_is_observed, churn_leaves_nothing_behind,
+             a_number_used_anew_forgets_the_destination, questions_go_round,
+             rows_past_the_cap_are_counted, a_cut_round_ends_no_flow)

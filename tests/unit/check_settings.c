@@ -67,12 +67,32 @@ START_TEST(named_rdma_devices_reach_their_source)
 }
 END_TEST
 
+START_TEST(srv6_blocks_reach_their_sources)
+{
+    struct ft_agent_settings *s = load("srv6_blocks: \"fc00::/32\"\nsrv6_local: 65536\n");
+    struct ft_usid_blocks blocks;
+
+    ck_assert_uint_eq(ft_diag_count(diag), 0);
+    blocks = ft_agent_blocks(s);
+    ck_assert_uint_eq(blocks.count, 1);
+    ck_assert_uint_eq(blocks.local, FT_USID_LOCAL_NONE);
+    ck_assert_uint_eq(ft_agent_rdma_config(s, 0).blocks.count, 1);
+    drop(s);
+    s = load("interfaces: eth0\n");
+    blocks = ft_agent_blocks(s);
+    ck_assert_uint_eq(blocks.count, 0);
+    drop(s);
+}
+END_TEST
+
 START_TEST(complains_about_options_that_do_not_go_together)
 {
     static const struct {
         const char *text, *complaint;
     } cases[] = {
         {"addresses: [10.0.0.300]\n", "key 'addresses': '10.0.0.300' is not an IP address"},
+        {"srv6_blocks: [\"fc00::/33\"]\n",
+         "key 'srv6_blocks': 'fc00::/33' is not an IPv6 prefix of 16, 32, 48, 64, 80 or 96 bits"},
         {"report_interval: 500ms\n", "key 'report_interval': shorter than 'first_report'"},
         {"refresh_interval: 1s\n", "key 'refresh_interval': shorter than 'report_interval'"},
         {"idle_timeout: 1s\n", "key 'idle_timeout': shorter than 'report_interval'"},
@@ -125,6 +145,6 @@ START_TEST(knows_what_a_reload_can_take_over)
 }
 END_TEST
 
-FT_UNIT_MAIN("settings", named_rdma_devices_reach_their_source, defaults_are_those_of_the_manual,
-             complains_about_options_that_do_not_go_together, refuses_unknown_keys_and_ranges,
-             knows_what_a_reload_can_take_over)
+FT_UNIT_MAIN("settings", srv6_blocks_reach_their_sources, named_rdma_devices_reach_their_source,
+             defaults_are_those_of_the_manual, complains_about_options_that_do_not_go_together,
+             refuses_unknown_keys_and_ranges, knows_what_a_reload_can_take_over)

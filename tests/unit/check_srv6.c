@@ -109,6 +109,36 @@ START_TEST(a_container_around_a_flow)
 }
 END_TEST
 
+/* The same address as a flow's own, at each hop: one flow. In a header around a flow it names
+ * nothing. */
+START_TEST(a_container_of_a_flow)
+{
+    static const char *const hops[] = {"fc00:0:11:21:13:105::", "fc00:0:13:105::", "fc00:0:105::"};
+    struct ft_usid_blocks blocks = {.local = FT_USID_LOCAL}, none = {.count = 0};
+    struct ft_packet k;
+    struct ft_writer w;
+
+    ck_assert_int_eq(ft_usid_block_parse("fc00::/32", &blocks.list[blocks.count++]), 0);
+    for (size_t i = 0; i < COUNT(hops); i++) {
+        char own[FT_TUPLE_TEXT_BYTES];
+
+        head(&w, NEXT_UDP, INNER_BYTES, hops[i]);
+        inside(&w, NEXT_UDP);
+        ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+        snprintf(own, sizeof(own), "[fd00:a::1]:49441-[%s]:4791", hops[i]);
+        ck_assert_int_eq(ft_packet_name(&none, &k), FT_USID_NONE);
+        tuple_is(&k, own);
+        ck_assert_int_eq(ft_packet_name(&blocks, &k), FT_USID_KNOWN);
+        tuple_is(&k, "[fd00:a::1]:49441-[fc00:0:105::]:4791");
+    }
+    head(&w, NEXT_IPV6, inside_bytes(NEXT_IPV6), hops[0]);
+    inside(&w, NEXT_IPV6);
+    ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+    ck_assert_int_eq(ft_packet_name(&blocks, &k), FT_USID_NONE);
+    tuple_is(&k, "[fd00::1]:49441-[fd00::2]:4791");
+}
+END_TEST
+
 /* Behind a segment routing header, cut anywhere: the flow inside, or none. */
 START_TEST(segments_around_a_flow)
 {
@@ -208,5 +238,5 @@ START_TEST(headers_that_cannot_be)
 }
 END_TEST
 
-FT_UNIT_MAIN("srv6", a_container_around_a_flow, segments_around_a_flow, segments_of_a_flow,
-             headers_that_cannot_be)
+FT_UNIT_MAIN("srv6", a_container_around_a_flow, a_container_of_a_flow, segments_around_a_flow,
+             segments_of_a_flow, headers_that_cannot_be)

@@ -39,6 +39,11 @@ def main():
                 config.write_text(text + f"refresh_interval: {n + 9}s\n")
                 agent.send_signal(signal.SIGHUP)
                 wait_until(f"reload {n}", lambda: log.read_text().count("reloaded") == n, log)
+            for blocks, said in (("fc00::/33", "is not an IPv6 prefix"), ("fc00::/32", "reloaded")):
+                before = log.read_text().count(said)
+                config.write_text(text + f'srv6_blocks: ["{blocks}"]\n')
+                agent.send_signal(signal.SIGHUP)
+                wait_until(f"{blocks}: {said}", lambda: log.read_text().count(said) == before + 1, log)
             agent.send_signal(signal.SIGTERM)
             if agent.wait(speed.limit(WAIT_S)) != 0:
                 sys.exit(f"FAIL: exit code {agent.returncode}\n{log.read_text()}")

@@ -6,6 +6,7 @@ by which spine each sample went; leaves sample what comes in, spines what goes o
 pair with one source port is one flow over all paths; one with a port for each path is a flow for each, whose
 path is known. What stays of a destination of which that is not certain is nobody's, and its path unresolved."""
 import ipaddress
+import json
 import random
 import struct
 import sys
@@ -15,6 +16,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "switchpoll"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "agent"))
+import captures as host  # noqa: E402
 import make_captures as c  # noqa: E402
 import rig  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
@@ -99,6 +102,45 @@ def chain(folder, capture, *settings):
     return rig.records_of(done.stdout)
 
 
+def captured(truth):
+    """Of h1's NIC: the packets of ONE_PORT that leaf1 sampled, as they leave the host, and one more each."""
+    frames = []
+    for (sport, window), by_spine in sorted(truth.items()):
+        sent = [spine for spine, n in sorted(by_spine.items()) for _ in range(2 * n) if sport == ONE_PORT]
+        for at, spine in enumerate(sent):
+            dst = container(LEAVES[1], 0x20 + spine, LEAVES[2], NICS[2])
+            packet = host.udp(container(NICS[1]), dst, sport, host.bth(host.WRITE_ONLY, 17) + bytes(1000))
+            frames.append((c.START + window * WINDOW_S + at * WINDOW_S / len(sent), host.ethernet(packet)))
+    return host.capture(host.ETHERNET, frames), len(frames)
+
+
+def test_capture_meets(folder, samples, truth):
+    """What the sender's agent captures is of the same flow as what the switches sampled."""
+    pcap, sent = captured(truth)
+    file = folder / "host.pcap"
+    file.write_bytes(pcap)
+    for blocks, meets in ((("--set", f"srv6_blocks={BLOCK}"), True), ((), False)):
+        agent = rig.run(rig.AGENT, *rig.NO_CONFIG, "--set", "host=h1", "--set", f"addresses={container(NICS[1])}", *blocks,
+                        "--replay", file, "--output", "-")
+        flows = of_kind(rig.records_of(agent.stdout), "flow")
+        equal(f"destinations at the agent, meets: {meets}", {r["flow"]["dst"] for r in flows} == {container(NICS[2])}, meets)
+        equal("all are sent", {r["direction"] for r in flows}, {"tx"})
+        equal("each packet is counted", sum(r["data_packets"] for r in flows), sent)
+        records = rig.run(rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--set", f"window={WINDOW_S}s", "--topology",
+                          folder / "t.yaml", "--replay", "-", "--sink", "file:-", input=merged(samples, agent.stdout),
+                          stdin=None)
+        paths = [r for r in of_kind(rig.records_of(records.stdout), "path")
+                 if r["flow"]["sport"] == ONE_PORT and r["flow"]["dst"] == container(NICS[2])]
+        equal("the host's rate is that of the flow with a path",
+              {r["rate_source"] for r in paths if r.get("rate_bps")} == {"host"}, meets)
+
+
+def merged(*outputs):
+    """Records of several programs in the order of their times."""
+    lines = [line for text in outputs for line in text.splitlines()]
+    return "".join(f"{line}\n" for line in sorted(lines, key=lambda line: json.loads(line).get("time_ms", 0)))
+
+
 def window_of(record):
     return (record["window_start_ms"] // 1000 - c.START) // WINDOW_S
 
@@ -140,6 +182,9 @@ def main():
         folder = Path(name)
         records = chain(folder, capture, "--set", f"srv6_blocks={BLOCK}")
         test_named(records, truth)
+        polled = rig.run(rig.POLLER, *rig.NO_CONFIG, "--set", f"srv6_blocks={BLOCK}", "--replay", folder / "made.pcap",
+                         "--output", "-")
+        test_capture_meets(folder, polled.stdout, truth)
         test_not_certain(records)
         without = of_kind(chain(folder, capture), "path")
     # Not told, each address is one more flow: of those that are no NIC's nothing is claimed.
