@@ -65,6 +65,7 @@ enum field {
     FIELD_FRAME_MAX,
     FIELD_NAKS,
     FIELD_RNRS,
+    FIELD_SOURCE_ROUTED,
     FIELD_END,
 };
 
@@ -393,6 +394,7 @@ static void put_rest(struct ft_columns *c, const struct ft_observed *o, const st
     put(c, FIELD_OUTER_PROTO, o->has_outer ? o->outer.proto : 0);
     put(c, FIELD_QUEUE, o->has_queue ? (uint64_t)o->queue_max_bytes + 1 : 0);
     put(c, FIELD_TRANSIT, o->has_transit ? (uint64_t)o->transit_max_ns + 1 : 0);
+    put(c, FIELD_SOURCE_ROUTED, o->source_routed);
 }
 
 int ft_columns_add_row(struct ft_columns *c, const struct ft_observed *o)

@@ -47,6 +47,7 @@ int ft_observed_from(const Fabrictrace__Observation *o, struct ft_observed *out)
         .has_ttl = o->has_ttl,
         .has_queue = o->has_queue_max_bytes,
         .has_transit = o->has_transit_max_ns,
+        .source_routed = o->source_routed,
     };
 
     if (!o->flow || !o->has_time_ms || !o->has_agent ||

@@ -312,7 +312,7 @@ decode_plain(struct ft_reader r, struct ft_packet *k, struct ft_reader *body)
     k->bth = FT_BTH_NONE;
     k->opcode = k->syndrome = 0;
     k->dst_qp = k->psn = 0;
-    k->has_outer = k->has_vni = false;
+    k->has_outer = k->has_vni = k->source_routed = false;
     k->vni = 0;
     k->tuple.src = ft_ip4(ip + 12);
     k->tuple.dst = ft_ip4(ip + 16);
@@ -381,8 +381,10 @@ enum ft_usid ft_packet_name(const struct ft_usid_blocks *blocks, struct ft_packe
     if (blocks->count == 0 || packet->has_outer)
         return FT_USID_NONE;
     usid = ft_usid_stays(blocks, &packet->tuple.dst, &stays);
-    if (usid == FT_USID_KNOWN)
+    if (usid == FT_USID_KNOWN) {
+        packet->source_routed = !ft_ip_equal(&packet->tuple.dst, &stays);
         packet->tuple.dst = stays;
+    }
     return usid;
 }
 

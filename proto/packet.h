@@ -53,6 +53,7 @@ struct ft_packet {
     bool has_vni;
     uint32_t vni;          /* with has_vni: network of VXLAN or Geneve, the inmost; 24 bits */
     struct ft_tuple outer; /* with has_outer: of the tunnel; ports are 0 where it has none */
+    bool source_routed;    /* its destination had more of its path, see ft_packet_name() */
 };
 
 /* sFlow header_protocol and libpcap link types map onto these. */
@@ -71,8 +72,9 @@ enum ft_packet_status ft_packet_decode(enum ft_link_type link, struct ft_reader 
                                        struct ft_packet *packet);
 
 /* Gives a flow whose destination is a container of micro-SIDs the one that stays of it, so that it
- * is one flow at all hops. Of a flow in a tunnel the header around it has the path, and it keeps
- * its destination. */
+ * is one flow at all hops. Where it had more micro-SIDs than these it is source_routed: of the last
+ * ones alone it may be either. Of a flow in a tunnel the header around it has the path, and it
+ * keeps its destination. */
 enum ft_usid ft_packet_name(const struct ft_usid_blocks *blocks, struct ft_packet *packet);
 
 /* The payload of the UDP datagram in a frame, for reading sFlow out of captures: payload covers

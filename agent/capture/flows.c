@@ -27,7 +27,7 @@ struct flow {
     struct flow_key key;
     uint32_t dst_qp;
     enum qp_state qp;
-    bool reported;
+    bool reported, source_routed;
     struct ft_wall first_seen;
     struct ft_mono last_packet;
     struct ft_mono last_report; /* before the first report: the first packet */
@@ -109,6 +109,7 @@ int ft_flows_packet(struct ft_flows *flows, uint32_t interface, enum ft_flow_dir
         flows->stats.created++;
     }
     flow->last_packet = now;
+    flow->source_routed |= packet->source_routed;
     switch (packet->bth) {
     case FT_BTH_DATA:
         flow->counts.data_packets++;
@@ -152,6 +153,7 @@ static void report(struct ft_flows *flows, struct flow *flow, struct ft_mono now
         .has_dst_qp = flow->qp == QP_ONE,
         .dst_qp = flow->dst_qp,
         .ended = ended,
+        .source_routed = flow->source_routed,
     };
 
     flow->counts = (struct ft_flow_counts){0};

@@ -54,6 +54,7 @@ struct ft_flow_report {
     bool has_dst_qp;     /* every packet with a BTH so far named the same queue pair */
     uint32_t dst_qp;
     bool ended;
+    bool source_routed; /* some packet had its path in the destination */
     /* Added by the RDMA source: */
     bool uncounted; /* not from packets: the counts and the interval say nothing */
     bool computed;  /* the source port follows from a formula, no packet was seen */

@@ -68,6 +68,7 @@ void ft_report_flow(const struct ft_flow_report *report, const char *host, const
         m->interval_ms = (uint32_t)(report->interval_ns / NS_PER_MS);
         fill_counts(&report->counts, m);
     }
+    m->has_source_routed = m->source_routed = report->source_routed;
     fill_owner(report, m);
     /* protobuf-c takes no const, though it changes nothing. */
     m->members = (char **)(uintptr_t)report->members;

@@ -326,8 +326,9 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
 {
     const struct ft_topology *t = ft_join_topology(join);
 
-    if (flow->learnt || h->flows_left == 0 || flow->state != FT_PATH_RESOLVED ||
-        flow->dst_nic == FT_NONE || !ft_join_is_placed(join, flow, window_start_ms))
+    if (flow->learnt || flow->source_routed || h->flows_left == 0 ||
+        flow->state != FT_PATH_RESOLVED || flow->dst_nic == FT_NONE ||
+        !ft_join_is_placed(join, flow, window_start_ms))
         return;
     h->flows_left--;
     flow->learnt = true;

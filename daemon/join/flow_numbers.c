@@ -19,7 +19,7 @@ void ft_flow_take_numbers(struct ft_join *j, struct ft_flow *flow, const struct 
             return;
         ft_join_recount(j, flow, before);
     }
-    ft_numbers_add(&flow->numbers->slots[slot], o, j->holds);
+    ft_numbers_add(&flow->numbers->slots[slot], o, flow->source_routed ? NULL : j->holds);
 }
 
 bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t window,
@@ -39,7 +39,9 @@ bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t wind
     n->rnrs = of->rnrs;
     n->goes_on[!slot] = flow->window > window && ft_numbers_go_on(of, &n->slots[!slot]);
     n->sent = (struct ft_numbers_sent){.packets = 0};
-    if (!ft_numbers_sent(of, j->holds,
+    /* The numbers continue over all paths of the queue pair, and this flow may be one of them. */
+    if (flow->source_routed ||
+        !ft_numbers_sent(of, j->holds,
                          (struct ft_numbers_beside){n->goes_on[slot], n->goes_on[!slot]},
                          (double)*bytes, samples, &n->sent))
         return false;

@@ -57,6 +57,7 @@ struct ft_observation {
     uint32_t in_ifindex; /* 0: not known */
     uint32_t out_ifindex;
     uint32_t source; /* who took the samples, as in struct ft_sighting */
+    bool source_routed;
     int64_t first_ms;
     int64_t last_ms;
     uint32_t samples;
@@ -86,6 +87,7 @@ struct ft_host_report {
     const char *job;
     uint32_t tuple_source; /* enum of fabrictrace.proto */
     bool ended;
+    bool source_routed;
     /* Of a flow whose other end the daemon found, see daemon/pairing/pairing.h. */
     uint32_t paired_by;                  /* enum ft_paired_by; 0: the host itself said all this */
     const char *peer_host, *peer_device; /* NULL: not known */
@@ -142,13 +144,16 @@ struct ft_flow {
     uint32_t reason : 5;    /* enum ft_reason */
     uint32_t role : 3;      /* enum ft_role */
     uint32_t published : 4; /* state as last published + 1; 0: never */
-    uint32_t bytes_by : 3;  /* enum ft_rate_by */
+    uint32_t bytes_by : 2;  /* enum ft_rate_by */
     bool rate_published : 1;
     bool first_path_counted : 1;
     bool ended : 1;
     bool moved : 1;      /* it has left a path for another */
     uint32_t lag_ms : 9; /* of who took the samples, as far as it is known */
     bool learnt : 1;     /* its links are known to who learns the switches' hashes */
+    /* Its packets bear their path: no hash of a switch chooses it, and packets of one queue pair
+     * may have a 5-tuple for each path. */
+    bool source_routed : 1;
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;

@@ -56,10 +56,11 @@ static bool weigh(const struct ft_join *join, const struct ft_flow *flow,
     return ft_hinted_path(&from, hints, count, out);
 }
 
-/* While another topology is taken over, its ends are those of the one before. */
+/* While another topology is taken over, its ends are those of the one before. What sends a flow by
+ * a path in its packets goes by nobody's choice that can be asked for, learnt or probed. */
 static bool is_open(const struct ft_join *join, const struct ft_flow *flow)
 {
-    return !ft_join_judging_all(join) && is_between_hosts(flow) &&
+    return !ft_join_judging_all(join) && is_between_hosts(flow) && !flow->source_routed &&
            ((flow->state == FT_PATH_PARTIAL && flow->reason != FT_REASON_CHANGING) ||
             (flow->state == FT_PATH_UNRESOLVED && flow->reason == FT_REASON_NO_SAMPLES));
 }
@@ -124,7 +125,7 @@ bool ft_flow_unknown(const struct ft_join *join, const struct ft_flow *flow, uin
     struct ft_hint list[FT_HINTS_FLOW];
     struct ft_hinted hinted;
 
-    if (flow->state == FT_PATH_RESOLVED && is_between_hosts(flow)) {
+    if (flow->state == FT_PATH_RESOLVED && is_between_hosts(flow) && !flow->source_routed) {
         const struct ft_hinted_from from = {.t = ft_join_topology(join),
                                             .src_nic = flow->src_nic,
                                             .dst_nic = flow->dst_nic,

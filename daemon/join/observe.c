@@ -86,6 +86,11 @@ static void note_role(struct ft_flow *flow, uint64_t data, uint64_t ack, uint64_
         flow->role = FT_ROLE_CNP;
 }
 
+static void note_route(struct ft_flow *flow, bool source_routed)
+{
+    flow->source_routed = flow->source_routed || source_routed;
+}
+
 /* An exporter that the topology does not know is still one switch, distinguished from others by its
  * hash. */
 static uint32_t stranger(const struct ft_ip *agent)
@@ -222,6 +227,7 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
+    note_route(flow, o->source_routed);
     if (is_news(flow, fresh, another_second))
         ft_join_judge_now(j, flow, j->heard_ms);
     return FT_JOIN_OK;
@@ -287,6 +293,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         keep_outer(j, flow, &o->rest->outer);
     if (o->rest && ft_is_port(out))
         ft_port_depths_add(&j->depths[out], window, o->rest);
+    note_route(flow, o->source_routed);
     if (o->numbered)
         ft_flow_take_numbers(j, flow, o->numbered, window & 1);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
@@ -356,6 +363,7 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
     if (r->bytes && r->time_ms > flow->last_ms)
         flow->last_ms = r->time_ms;
     note_role(flow, r->data_packets, r->ack_packets, r->cnp_packets);
+    note_route(flow, r->source_routed);
     if (r->sending)
         flow->ended = r->ended;
     return FT_JOIN_OK;

@@ -60,6 +60,7 @@ bool ft_intake_observed(const struct ft_observed *o, struct ft_observation *out,
         .in_ifindex = o->in_ifindex,
         .out_ifindex = o->fate == FABRICTRACE__FATE__FATE_FORWARDED ? o->out_ifindex : 0,
         .source = source_of(o),
+        .source_routed = o->source_routed,
         .samples = o->samples,
         .ce_samples = o->ce_samples,
         .data_samples = o->data_samples,
@@ -156,6 +157,7 @@ bool ft_intake_report(const Fabrictrace__FlowReport *r, struct ft_host_report *o
         .comm = r->comm,
         .job = r->job,
         .tuple_source = r->tuple_source,
+        .source_routed = r->source_routed,
         .ended = r->ended,
     };
     take_qp(r, out);

@@ -103,6 +103,7 @@ void ft_loads_keep_elephant(struct ft_loads *l, uint32_t port, const Fabrictrace
 struct volume {
     double bytes;
     double variance;
+    bool chosen; /* its sender chose the link, not chance */
 };
 
 static void load_link(struct ft_load *link, bool counts, double part, const struct volume *volume)
@@ -112,7 +113,7 @@ static void load_link(struct ft_load *link, bool counts, double part, const stru
     if (!counts)
         return;
     link->flows += part;
-    link->certain += part == 1;
+    link->certain += part == 1 && !volume->chosen;
 }
 
 /* Loads links of a path (bits by hop) with a part of the flow. */
@@ -349,7 +350,8 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     struct ft_judgement judged;
     double bytes = (double)flow->bytes;
     struct volume volume = {.bytes = bytes,
-                            .variance = bytes * bytes * ft_flow_variance(flow, config->window_ms)};
+                            .variance = bytes * bytes * ft_flow_variance(flow, config->window_ms),
+                            .chosen = flow->source_routed};
     int64_t from_ms = flow->bytes_window * config->window_ms;
     struct ft_move_part parts[FT_MOVE_PARTS];
     bool certain, counts;

@@ -19,9 +19,10 @@
 #include "proto/fabrictrace.pb-c.h"
 
 struct ft_load {
-    double flows;     /* with parts of multipath flows */
-    uint64_t certain; /* flows with this link for certain, for chance */
-    int64_t last_ms;  /* newest sample that left by it, of any window; 0: none */
+    double flows; /* with parts of multipath flows */
+    uint64_t
+        certain; /* flows with this link for certain, for chance: not those that bear their path */
+    int64_t last_ms; /* newest sample that left by it, of any window; 0: none */
     double bytes;
     double variance; /* of the bytes, from sampling */
     uint32_t elephants;

@@ -91,8 +91,9 @@ void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
         return;
     }
     u->placed++;
-    if (u->blind || flow->dst_nic == FT_NONE || flow->path_since_ms < span->start_ms ||
-        flow->path_since_ms >= span->end_ms)
+    /* What takes a link that its sender chose says nothing of chance. */
+    if (u->blind || flow->source_routed || flow->dst_nic == FT_NONE ||
+        flow->path_since_ms < span->start_ms || flow->path_since_ms >= span->end_ms)
         return;
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
         if (ft_is_port(flow->path.hops[h].out))

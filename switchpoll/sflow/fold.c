@@ -75,8 +75,7 @@ struct sum {
     uint32_t cnp_samples;          /* of ack_samples */
 
     uint8_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
-    bool has_outer;
-    bool outers_differ;
+    bool has_outer, outers_differ, source_routed;
     uint32_t queue_bytes;
     uint32_t transit_ns;
     uint8_t room[16];
@@ -97,7 +96,7 @@ struct incoming {
     uint32_t syndrome : 8;
     uint8_t bth;
     bool ce;
-    bool has_outer; /* this, has: of what few have, and what */
+    bool has_outer, source_routed; /* these, has: of what few have, and what */
     uint8_t has;
     uint8_t ttl;
 };
@@ -216,6 +215,7 @@ static void apply_extras(struct ft_fold *fold, struct sum *sum, const struct inc
 {
     if (in->has_outer)
         apply_outer(fold, sum, &extras->outer);
+    sum->source_routed |= in->source_routed;
     sum->has |= in->has;
     if (in->has & FT_SFLOW_HAS_QUEUE_DEPTH && extras->queue_bytes > sum->queue_bytes)
         sum->queue_bytes = extras->queue_bytes;
@@ -316,7 +316,7 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
     sum->ce_samples += in->ce;
     if (in->bth != FT_BTH_NONE)
         apply_bth(sum, in);
-    if (in->has_outer || in->has)
+    if (in->has_outer || in->has || in->source_routed)
         apply_extras(fold, sum, in, extras);
 }
 
@@ -369,6 +369,7 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
         fold->extras[slot].queue_bytes = flow->extended.queue_bytes;
         fold->extras[slot].transit_ns = flow->extended.transit_ns;
     }
+    in->source_routed = packet->source_routed;
     in->has_outer = packet->has_outer;
     if (packet->has_outer)
         fold->extras[slot].outer = packet->outer;
@@ -431,6 +432,7 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->queue_max_bytes = sum->queue_bytes;
     o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;
     o->transit_max_ns = sum->transit_ns;
+    o->has_source_routed = o->source_routed = sum->source_routed;
 }
 
 /* Numbers of one space alone, of which those between the lowest and the highest were all sent. */

@@ -24,12 +24,14 @@ static struct ft_capture *capture;
 static uint64_t reports;
 static char reported[FT_TUPLE_TEXT_BYTES]; /* the last one */
 static enum ft_flow_direction direction;
+static bool source_routed;
 
 static void emit(void *arg, const struct ft_flow_report *report)
 {
     (void)arg;
     ft_tuple_format(&report->tuple, reported);
     direction = report->direction;
+    source_routed = report->source_routed;
     reports++;
 }
 
@@ -185,6 +187,7 @@ START_TEST(a_path_in_the_address)
     ft_flows_tick(flows, (struct ft_mono){1}, (struct ft_wall){0});
     ck_assert_ptr_nonnull(strstr(reported, "-[fc00:0:105::]:4791"));
     ck_assert_int_eq(direction, FT_FLOW_RX);
+    ck_assert(source_routed);
     feed6("fc00:0:e001::");
     feed6("fd00::1");
     ck_assert_uint_eq(ft_capture_usids(capture).known, 3);

@@ -202,6 +202,25 @@ START_TEST(refusals_are_counted_by_their_syndrome)
 }
 END_TEST
 
+/* The last switch has nothing left to read: one sample before it is enough. */
+START_TEST(a_path_in_one_sample_is_reported)
+{
+    struct ft_fold *fold = ft_fold_new(16, 0);
+    struct ft_sflow_flow flow = flow_of(49441);
+
+    add(fold, &flow, 5);
+    ck_assert(!flush_one(fold)->has_source_routed);
+    add(fold, &flow, 5);
+    flow.packet.source_routed = true;
+    add(fold, &flow, 6);
+    flow.packet.source_routed = false;
+    add(fold, &flow, 7);
+    ck_assert(flush_one(fold)->source_routed);
+    drop_records();
+    ft_fold_free(fold);
+}
+END_TEST
+
 START_TEST(notifications_are_distinguished)
 {
     struct ft_sflow_flow flow = flow_of(49441);
@@ -547,7 +566,7 @@ START_TEST(flows_that_are_left_out_take_turns)
 }
 END_TEST
 
-FT_UNIT_MAIN("fold", flows_that_are_left_out_take_turns,
+FT_UNIT_MAIN("fold", a_path_in_one_sample_is_reported, flows_that_are_left_out_take_turns,
              long_intervals_are_flushed_by_their_last_samples,
              packet_numbers_span_from_the_lowest_to_the_highest,
              numbers_of_several_rows_are_not_reported, refusals_are_counted_by_their_syndrome,

@@ -31,6 +31,7 @@
 static struct ft_topology *t;
 static struct ft_join *join;
 static struct ft_hashes *hashes;
+static bool routed; /* flows bear their path */
 
 static struct ft_ip switch_ip(uint32_t id)
 {
@@ -219,6 +220,7 @@ static void sample(const struct ft_tuple *tuple, uint32_t at, uint32_t in, uint3
 {
     const struct ft_observation o = {.tuple = *tuple,
                                      .agent = switch_ip(at),
+                                     .source_routed = routed,
                                      .in_ifindex = in,
                                      .out_ifindex = out,
                                      .first_ms = start_ms + 1000,
@@ -259,6 +261,7 @@ static void report(const struct ft_tuple *tuple, int64_t start_ms)
                                      .time_ms = start_ms + 9000,
                                      .interval_ms = 8000,
                                      .sending = true,
+                                     .source_routed = routed,
                                      .host = host,
                                      .bytes = 1000000,
                                      .data_packets = 250,
@@ -497,6 +500,32 @@ START_TEST(few_flows_give_no_prediction)
 }
 END_TEST
 
+/* Their links are nobody's choice but their senders': no hash is learnt of them, and none that was
+ * learnt of others says where they go. */
+START_TEST(flows_that_bear_their_path_are_kept_apart)
+{
+    struct score score = {0};
+
+    routed = true;
+    begin(&plans[0], 600);
+    ck_assert_uint_eq(ft_hashes_count(hashes), 0);
+    end();
+    routed = false;
+    begin(&plans[0], LEARNT);
+    ck_assert_uint_gt(ft_hashes_trusted(hashes), 0);
+    routed = true;
+    for (uint32_t n = LEARNT; n < LEARNT + 200; n++) {
+        struct ft_tuple tuple = tuple_of(n);
+
+        report(&tuple, (int64_t)(WINDOW + 1) * WINDOW_MS);
+        judge(&plans[0], &tuple, &score);
+    }
+    ck_assert_uint_eq(score.right + score.wrong, 0);
+    routed = false;
+    end();
+}
+END_TEST
+
 /* One sample is enough for its flow; two flows, and the model is not trusted with any. */
 START_TEST(samples_withdraw_predictions)
 {
@@ -550,4 +579,4 @@ END_TEST
 FT_UNIT_MAIN("hashes", hashes_are_those_of_the_catalogue,
              unseen_flows_are_predicted_rightly_or_not_at_all,
              a_bucket_that_was_dealt_anew_is_predicted_by_nobody, few_flows_give_no_prediction,
-             samples_withdraw_predictions)
+             samples_withdraw_predictions, flows_that_bear_their_path_are_kept_apart)

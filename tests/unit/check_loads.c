@@ -85,6 +85,23 @@ START_TEST(a_resolved_flow_loads_each_link_of_its_path)
 }
 END_TEST
 
+/* Its sender chose the links: it is on them for certain, and no trial of chance. */
+START_TEST(a_flow_that_bears_its_path_is_none_of_chance)
+{
+    struct ft_observation o = join_rig_seen(50000, 1, MBPS(200), 400);
+
+    setup();
+    o.source_routed = true;
+    join_rig_take(&rig, &o);
+    ck_assert_uint_eq(add_all(&config), 0);
+    ck_assert_double_eq(link_of("leaf0", "up1")->flows, 1);
+    ck_assert_double_eq(link_of("leaf0", "up1")->bytes, 250e6);
+    ck_assert_uint_eq(link_of("leaf0", "up1")->certain, 0);
+    ck_assert_uint_eq(loads.placed, 1);
+    teardown();
+}
+END_TEST
+
 START_TEST(mice_and_acknowledgements_have_bytes_and_no_number)
 {
     struct ft_observation ack = join_rig_seen(50001, 0, MBPS(400), 100);
@@ -181,6 +198,7 @@ START_TEST(a_detour_over_a_spine_is_avoidable)
 END_TEST
 
 FT_UNIT_MAIN("loads", a_resolved_flow_loads_each_link_of_its_path,
+             a_flow_that_bears_its_path_is_none_of_chance,
              mice_and_acknowledgements_have_bytes_and_no_number,
              what_may_have_taken_two_paths_is_unplaced, elephants_are_certain_ones,
              elephants_over_the_cap_are_counted_and_the_loads_right,

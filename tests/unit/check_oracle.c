@@ -89,6 +89,24 @@ START_TEST(a_question_is_a_list_of_arguments)
 }
 END_TEST
 
+/* No switch chooses for it. */
+START_TEST(a_flow_that_bears_its_path_is_not_asked_about)
+{
+    struct ft_host_report r = {.tuple = join_rig_tuple(77),
+                               .time_ms = JOIN_RIG_START_MS + 9000,
+                               .qp_local = FT_NONE,
+                               .qp_remote = FT_NONE,
+                               .source_routed = true};
+
+    begin();
+    report(77, 500000000);
+    ck_assert_int_eq(ft_join_report(rig.join, &r), FT_JOIN_OK);
+    join_rig_seal(&rig);
+    ck_assert(!next(NOW_MS));
+    end();
+}
+END_TEST
+
 START_TEST(an_answer_shows_a_path_and_resolves_none)
 {
     struct ft_hinted way;
@@ -269,6 +287,7 @@ START_TEST(names_are_no_commands)
 }
 END_TEST
 
-FT_UNIT_MAIN("oracle", a_question_is_a_list_of_arguments, an_answer_shows_a_path_and_resolves_none,
+FT_UNIT_MAIN("oracle", a_flow_that_bears_its_path_is_not_asked_about,
+             a_question_is_a_list_of_arguments, an_answer_shows_a_path_and_resolves_none,
              questions_are_few, what_is_no_port_is_no_answer, a_sample_contradicts_an_answer,
              who_is_wrong_is_not_believed, names_are_no_commands)

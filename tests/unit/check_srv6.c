@@ -128,7 +128,9 @@ START_TEST(a_container_of_a_flow)
         snprintf(own, sizeof(own), "[fd00:a::1]:49441-[%s]:4791", hops[i]);
         ck_assert_int_eq(ft_packet_name(&none, &k), FT_USID_NONE);
         tuple_is(&k, own);
+        ck_assert(!k.source_routed);
         ck_assert_int_eq(ft_packet_name(&blocks, &k), FT_USID_KNOWN);
+        ck_assert(k.source_routed == (i < 2)); /* as it arrives it may be either */
         tuple_is(&k, "[fd00:a::1]:49441-[fc00:0:105::]:4791");
     }
     head(&w, NEXT_IPV6, inside_bytes(NEXT_IPV6), hops[0]);
