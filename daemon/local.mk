@@ -90,7 +90,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/oracle/oracle.c daemon/oracle/oracle.h \
 	daemon/service/oracles.c daemon/service/oracles.h \
 	daemon/spread/kept.c daemon/spread/kept.h \
-	daemon/spread/spread.c daemon/spread/spread.h \
+	daemon/spread/spread.c daemon/spread/spread.h daemon/spread/spread_impl.h \
+	daemon/spread/spread_fill.c daemon/spread/spread_qps.c daemon/spread/spread_tiers.c \
 	daemon/health/agents.c daemon/health/agents.h \
 	daemon/health/clocks.c daemon/health/clocks.h \
 	daemon/health/congestion.c daemon/health/congestion.h \

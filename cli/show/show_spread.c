@@ -31,8 +31,13 @@ static void subject_cell(struct ft_grid *grid, const struct ft_value *record, co
     const char *src = ft_value_str(record, "src_host"), *dst = ft_value_str(record, "dst_host");
     const char *job = ft_value_str(record, "job");
     char text[FT_TUPLE_TEXT_BYTES];
+    uint64_t number;
 
-    if (flow)
+    /* Of several flows there is no 5-tuple. */
+    if (flow && !ft_text_flow(text, flow)[0] && ft_value_uint(record, "dst_qp", &number))
+        ft_grid_cell(grid, FT_PLAIN, "%s > %s, queue pair %llu", src ? src : "?", dst ? dst : "?",
+                     (unsigned long long)number);
+    else if (flow)
         ft_grid_cell(grid, FT_PLAIN, "%s", ft_text_flow(text, flow));
     else if (of && strcmp(of, "job") == 0)
         ft_grid_cell(grid, FT_PLAIN, "%s", job ? job : "?");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/hashes/hashes_impl.h"
+#include "daemon/join/flow_names.h"
 #include "lib/base/digest.h"
 #include "lib/base/table.h"
 #include "lib/fabric/choice.h"
@@ -273,17 +274,6 @@ static void keep(struct ft_hash_set *s, const struct ft_hash_flow *flow)
     }
 }
 
-/* Of the destination; 0: not known. */
-static uint32_t qp_of(const struct ft_flow *flow)
-{
-    if (flow->host && flow->host->qp_remote != FT_NONE)
-        return flow->host->qp_remote;
-    for (unsigned slot = 0; flow->numbers && slot < 2; slot++)
-        if (flow->numbers->slots[slot].samples && !flow->numbers->slots[slot].broken)
-            return flow->numbers->slots[slot].qp;
-    return 0;
-}
-
 void ft_hashes_begin(struct ft_hashes *h)
 {
     const struct ft_hash_set *s;
@@ -302,7 +292,7 @@ static void learn_entry(struct ft_hashes *h, const struct ft_topology *t,
                         const struct ft_flow *flow)
 {
     uint32_t in = flow->path.hop_count ? flow->path.hops[0].in : FT_NONE, entry;
-    struct ft_hash_flow seen = {.qp = qp_of(flow)};
+    struct ft_hash_flow seen = {.qp = ft_flow_dst_qp(flow)};
     char group[FT_CHOICE_GROUP];
     struct ft_choice choice;
     struct ft_hash_set *s;
@@ -335,7 +325,7 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
     learn_entry(h, t, flow);
     for (uint32_t i = 0; i < flow->path.hop_count; i++) {
         const struct ft_hop *hop = &flow->path.hops[i];
-        struct ft_hash_flow seen = {.qp = qp_of(flow)};
+        struct ft_hash_flow seen = {.qp = ft_flow_dst_qp(flow)};
         struct ft_choice choice;
         struct ft_hash_set *s;
 

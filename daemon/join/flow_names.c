@@ -23,3 +23,13 @@ const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *f
 
     return !name && flow->host ? flow->host->dst_host : name;
 }
+
+uint32_t ft_flow_dst_qp(const struct ft_flow *flow)
+{
+    if (flow->host && flow->host->qp_remote != FT_NONE)
+        return flow->host->qp_remote;
+    for (unsigned slot = 0; flow->numbers && slot < 2; slot++)
+        if (flow->numbers->slots[slot].samples && !flow->numbers->slots[slot].broken)
+            return flow->numbers->slots[slot].qp;
+    return 0;
+}

@@ -45,7 +45,7 @@ static uint64_t position_of(const Fabrictrace__Spread *s)
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         position = ft_digest_text(texts[i] ? texts[i] : "", position);
     if (f) {
-        uint32_t numbers[] = {f->sport, f->dport, f->proto};
+        uint32_t numbers[] = {f->has_sport ? f->sport : s->dst_qp, f->dport, f->proto};
 
         position = ft_digest_bytes(f->src.data, f->src.len, position);
         position = ft_digest_bytes(f->dst.data, f->dst.len, position);

@@ -7,8 +7,10 @@
  *
  * It is measured at each group of links that lead up. The samples of the group's own switch say
  * which link a packet left by; where it takes none, those at the other ends of the links do.
- * Records of the last closed window are kept for the API. Capped: connections and jobs in a window,
- * bytes of the records that are kept. Pure. Thread: one.
+ * A queue pair is a flow; where packets bear their paths and each path may have a 5-tuple of its
+ * own (source_routed), it is all flows from a host to a queue pair of a NIC. Records of the last
+ * closed window are kept for the API. Capped: connections and jobs in a window, queue pairs of
+ * several flows and their bytes, bytes of the records that are kept. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,13 +20,22 @@
 #include "daemon/publish/emit.h"
 #include "daemon/spread/kept.h"
 
-/* Connections and jobs at one group each, in a window. */
+/* Connections and jobs at one group each, in a window; queue pairs of source-routed flows likewise.
+ */
 #define FT_SPREAD_ENTRIES_MAX 4096
+#define FT_SPREAD_QPS_MAX     4096
+
+/* Bytes of what is known of them all, which are more where groups have more links: of 32, all find
+ * room. Queue pairs have a quarter of it at most. */
+#define FT_SPREAD_ROOM (61u << 17)
 
 /* Of all of it: two windows of records, and the entries with 40 for the table (lib/base/table.h).
  */
-#define FT_SPREAD_ENTRY_BYTES 2200
-#define FT_SPREAD_BYTES_MAX   (2 * FT_SPREAD_KEPT_MAX + FT_SPREAD_ENTRIES_MAX * FT_SPREAD_ENTRY_BYTES)
+#define FT_SPREAD_ENTRY_BYTES 72
+#define FT_SPREAD_QP_BYTES    160
+#define FT_SPREAD_BYTES_MAX                                                                        \
+    (2 * FT_SPREAD_KEPT_MAX + FT_SPREAD_ENTRIES_MAX * FT_SPREAD_ENTRY_BYTES +                      \
+     FT_SPREAD_QPS_MAX * FT_SPREAD_QP_BYTES + FT_SPREAD_ROOM)
 
 struct ft_spread;
 
@@ -46,7 +57,8 @@ bool ft_spread_step(struct ft_spread *s, const struct ft_join *join, const struc
 bool ft_spread_next(const struct ft_spread *s, uint64_t *position,
                     const struct ft_emitter *emitter);
 
-/* Connections and jobs, and records to be kept, that there was no room for since the start. */
+/* Connections, jobs and such queue pairs, and records to be kept, that there was no room for since
+ * the start. */
 uint64_t ft_spread_refused(const struct ft_spread *s);
 
 #endif

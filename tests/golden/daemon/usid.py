@@ -27,7 +27,9 @@ BLOCK = "fc00:0::/32"
 LEAVES = {1: 0x11, 2: 0x12}
 NICS = {1: 0x101, 2: 0x102}
 LOCAL = 0xe001  # means something at leaf2 alone
-ONE_PORT, OWN_PORTS, LOST = 50000, range(51001, 51001 + SPINES), 52000
+ONE_PORT, OWN_PORTS, LOST, TWO_ADDRESSES = 50000, range(51001, 51001 + SPINES), 52000, 53000
+QPS = {ONE_PORT: 17, TWO_ADDRESSES: 19}  # of all others 18
+SECOND = "fc00:0:1101::"  # address of h1's NIC: by which of them is by which of the first two spines
 
 
 def container(*sids):
@@ -51,19 +53,31 @@ def topology():
             text += f"  - {{a: leaf{leaf}, a_port: up{spine}, b: spine{spine}, b_port: {port}}}\n"
     text += "hosts:\n"
     for n, nic in NICS.items():
-        text += (f"  - {{name: h{n}, nics: [{{addresses: ['{container(nic)}'], "
+        addresses = [container(nic), *([SECOND] if n == 1 else [])]
+        text += (f"  - {{name: h{n}, nics: [{{addresses: {addresses}, "
                  f"attach: [{{switch: leaf{n}, port: host}}]}}]}}\n")
     return text
+
+
+def roce(src, dst, sport, qp, psn):
+    """The record of a sampled packet: numbered over all paths of its queue pair."""
+    bth = host.bth(host.WRITE_ONLY, qp, psn % 2**24)
+    frame = c.ethernet(c.udp(src, dst, sport, bth + bytes(1000)))
+    return c.raw_header(frame[:128], len(frame) + 4)
 
 
 def generate():
     """(capture, {(source port, window): samples at leaf1 by spine})."""
     rng, truth = random.Random(7), {}
-    samples, sequences = {}, Counter()
+    samples, sequences, psn = {}, Counter(), Counter()
     for second in range(SECONDS):
-        for sport in [ONE_PORT] * 100 + [*OWN_PORTS] * 20 + [LOST] * 10:
+        for sport in [ONE_PORT] * 100 + [*OWN_PORTS] * 20 + [LOST] * 10 + [TWO_ADDRESSES] * 40:
             spine = sport - OWN_PORTS[0] + 1 if sport in OWN_PORTS else rng.randint(1, SPINES)
-            qp = 17 if sport == ONE_PORT else 18
+            if sport == TWO_ADDRESSES:
+                spine = 1 + spine % 2
+            src = SECOND if sport == TWO_ADDRESSES and spine == 2 else container(NICS[1])
+            qp = QPS.get(sport, 18)
+            psn[qp] += rng.randint(1, 2000)
             last = [LOCAL] if sport == LOST else [NICS[2]]
             switch = rng.choice(["leaf1", "spine", "leaf2"])
             # The leaves take their own off as they send; of the last one the NIC's stays, or nothing sure.
@@ -80,7 +94,7 @@ def generate():
             source = went if switch == "spine" else came
             samples.setdefault((second, agent), []).append(c.flow_sample(
                 sequences[agent], (0, source), came, went,
-                [c.roce(container(NICS[1]), container(*rest), sport, qp=qp)]))
+                [roce(src, container(*rest), sport, qp, psn[qp])]))
     datagrams, numbers = [], Counter()
     for (second, agent), list_ in sorted(samples.items()):
         for at in range(0, len(list_), 6):
@@ -152,7 +166,9 @@ def samples_of(record):
 def test_named(records, truth):
     paths = [r for r in of_kind(records, "path") if r["flow"]["sport"] != LOST]
     equal("every flow goes to the NIC", {r["flow"]["dst"] for r in paths}, {container(NICS[2])})
-    equal("as many flows as source ports", {r["flow"]["sport"] for r in paths}, {ONE_PORT, *OWN_PORTS})
+    equal("as many flows as source ports", {r["flow"]["sport"] for r in paths}, {ONE_PORT, *OWN_PORTS, TWO_ADDRESSES})
+    equal("nobody's numbers are taken for a path's", {r["rate_source"] for r in paths if r.get("rate_bps")},
+          {"sflow"})
     for spine, sport in enumerate(OWN_PORTS, 1):
         last = [r for r in paths if r["flow"]["sport"] == sport][-1]
         equal(f"{sport}: its path", (last["state"], [h["switch"] for h in last["hops"]]),
@@ -160,13 +176,33 @@ def test_named(records, truth):
     equal("the queue pair with one port takes all", [r for r in paths if r["flow"]["sport"] == ONE_PORT][-1]["state"],
           "multipath")
     spread = of_kind(records, "spread")
-    at = {(r["of"], window_of(r)): r for r in spread if r["switch"] == "leaf1"}
+    at = {(r["of"], r.get("dst_qp"), window_of(r)): r for r in spread if r["switch"] == "leaf1"}
+    equal("one record for each", len(at), len([r for r in spread if r["switch"] == "leaf1"]))
     for window in range(SECONDS // WINDOW_S):
-        equal(f"queue pair in window {window}", samples_of(at["qp", window]), dict(truth[ONE_PORT, window]))
-        both = sum((truth[sport, window] for sport in [ONE_PORT, *OWN_PORTS]), Counter())
-        r = at["connection", window]
+        test_queue_pairs(at, truth, window)
+        all_ports = sum((truth[sport, window] for sport in [ONE_PORT, *OWN_PORTS, TWO_ADDRESSES]), Counter())
+        r = at["connection", None, window]
         equal(f"connection in window {window}", (r["src_host"], r["dst_host"], r["flows"], samples_of(r)),
-              ("h1", "h2", 1 + SPINES, dict(both)))
+              ("h1", "h2", 3 + SPINES, dict(all_ports)))
+
+
+def test_queue_pairs(at, truth, window):
+    """A queue pair is one, whether its paths have one port, a port each or an address each."""
+    common = {"src": container(NICS[1]), "dst": container(NICS[2]), "dport": 4791, "proto": 17}
+    for qp, ports, flows, links, flow in (
+            (17, [ONE_PORT], 1, SPINES, {**common, "sport": ONE_PORT}),
+            (18, OWN_PORTS, SPINES, SPINES, common),
+            (19, [TWO_ADDRESSES], 2, 2, {k: v for k, v in {**common, "sport": TWO_ADDRESSES}.items() if k != "src"})):
+        r, seen = at["qp", qp, window], sum((truth[sport, window] for sport in ports), Counter())
+        equal(f"queue pair {qp} in window {window}",
+              (r["flow"], r["src_host"], r["dst_host"], r["flows"], r["sprayed_flows"], r["seen"], r["possible"]),
+              (flow, "h1", "h2", flows, flows, links, SPINES))
+        equal(f"its samples, each a trial, {window}", (samples_of(r), r["samples"], r["trials"]),
+              (dict(seen), seen.total(), seen.total()))
+        equal(f"its alternation, {window}", r["alternation"], "sprayed")
+        check(f"its paths end to end, {window}", r["end_to_end_lo"] <= links <= r["end_to_end_hi"] + 0.01, r)
+        dead = [] if links == SPINES else [f"up{n}" for n in range(1, SPINES + 1) if n not in seen]
+        equal(f"what it does not take, {window}", r.get("dead", []), dead)
 
 
 def test_not_certain(records):
