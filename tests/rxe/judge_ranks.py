@@ -70,15 +70,14 @@ def the_plan():
 
 
 def due():
-    """Ends that are found by communicator, their flows, those of which ranks are told, and ends that
-    samples show after the kill."""
+    """Ends that are found by communicator, their flows, those of which ranks are told, ends that lose
+    theirs by the kill, and ends that samples show after it."""
     ends = {job: 2 * CHANNELS * len(job.hosts) for job in JOBS}
     told = [job for job in JOBS if job.told]
-    # Those of the killed rank, and the other ends of these.
-    killed = 4 * CHANNELS
+    bereft = 2 * CHANNELS
     return sum(ends[job] for job in told), sum(ends[job] // (1 + job.shared) for job in told), \
         sum(ends[job] // 2 for job in told), \
-        sum(n for job, n in ends.items() if not job.shared) - killed
+        bereft, sum(n for job, n in ends.items() if not job.shared) - 2 * bereft
 
 
 def prepare(share, build):
@@ -110,7 +109,7 @@ def prepare(share, build):
         f"{' '.join(job.hosts)}\n" for job in JOBS))
     (folder / "victim").write_text("{} {}\n".format(*KILLED))
     (folder / "another").write_text(f"0 {len(JOBS[0].hosts)} {int(JOBS[0].comm, 16) + ANOTHER:016x}\n")
-    (folder / "due").write_text("{} {} {} {}\n".format(*due()))
+    (folder / "due").write_text("{} {} {} {} {}\n".format(*due()))
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,12 @@ decided() # TEXT FEWEST
 {
     look && ! grep -qE '"state": ?"(waiting|incomplete)"' /tmp/qps.json && [ "$(grep -c "$1" /tmp/qps.json)" -ge "$2" ]
 }
-gone() { look && ! grep -qE "\"pid\": ?$1\\b" /tmp/qps.json; } # PID
+# No end of a process is listed, and so many others are known to have lost theirs: why an end has no pair is
+# judged once a second.
+gone() # PID BEREFT
+{
+    look && ! grep -qE "\"pid\": ?$1\\b" /tmp/qps.json && [ "$(grep -c '"peer_gone"' /tmp/qps.json)" -ge "$2" ]
+}
 # So many flows have a published path by communicator that says this too.
 told() # TEXT FEWEST
 {
@@ -86,7 +91,7 @@ say "programs"
 start_jobs || { cat "$out"/ranks-*.log && exit 1; }
 snapshot
 say "jobs"
-read -r named flows ranks sampled <"$plan/due"
+read -r named flows ranks bereft sampled <"$plan/due"
 # What is missing then, the judge says.
 until_ 'decided "\"communicator\"" "$named"' 60
 until_ 'told "" "$flows" && told "\"src_rank\"" "$ranks"' 30
@@ -100,7 +105,7 @@ say "another communicator"
 read -r name rank <"$plan/victim"
 read -r _ _ victim _ < <(grep "^rank $rank " "/tmp/ranks-$name")
 kill -9 "$victim"
-until_ 'gone "$victim"' 30
+until_ 'gone "$victim" "$bereft"' 30
 cp /tmp/qps.json "$out/qps-killed.json"
 say "killed"
 in_switches /tmp/nft -f "$plan/switch.nft" || exit 1
