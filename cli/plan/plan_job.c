@@ -146,7 +146,7 @@ static void verify(struct ft_plan_job *p)
 /* Flows of the job whose packets a source port does not send one way. */
 static void judge_flows(struct ft_plan_job *p)
 {
-    uint32_t sprayed = 0, tunnelled = 0, changing = 0;
+    uint32_t sprayed = 0, tunnelled = 0, changing = 0, routed = 0;
 
     for (uint32_t i = 0; i < p->captured.record_count; i++) {
         const Fabrictrace__Path *r = p->captured.records[i]->path;
@@ -157,6 +157,7 @@ static void judge_flows(struct ft_plan_job *p)
         sprayed += r->has_state && r->state == FABRICTRACE__STATE__STATE_MULTIPATH;
         changing += r->reason && strcmp(r->reason, "changing") == 0;
         tunnelled += r->outer != NULL;
+        routed += r->source_routed;
     }
     if (sprayed)
         ft_plan_text(&p->refused,
@@ -167,6 +168,10 @@ static void judge_flows(struct ft_plan_job *p)
         ft_plan_text(&p->refused,
                      "%u flows run in tunnels, whose outer header is what switches hash",
                      tunnelled);
+    if (routed)
+        ft_plan_text(&p->refused,
+                     "%u flows bear their path in their address: their source port decides nothing",
+                     routed);
     if (changing)
         ft_plan_text(&p->refused,
                      "%u flows are changing their path: ask again when they stay on one, which "

@@ -88,6 +88,9 @@ static int show_head(const struct ft_screen *screen, const struct ft_value *path
         ft_screen_text(screen, FT_PLAIN, flow);
         fputc('\n', screen->out);
     }
+    if (ft_value_true(path, "source_routed"))
+        fputs("  its address bears its path: its sender chose it, no switch by a hash\n",
+              screen->out);
     return rc;
 }
 

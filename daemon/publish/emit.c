@@ -416,6 +416,7 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
         ft_emit_tuple(&parts.outer, flow->outer);
         out.outer = &parts.outer;
     }
+    out.has_source_routed = out.source_routed = flow->source_routed;
     out.has_role = true;
     out.role = roles[flow->role];
     fill_judgement(&out, &parts, join, flow);

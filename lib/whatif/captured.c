@@ -154,6 +154,8 @@ static int judge(const struct ft_topology *t, const Fabrictrace__Path *p,
         return FT_LEFT_SMALL;
     if (p->has_state && p->state == FABRICTRACE__STATE__STATE_MULTIPATH)
         return FT_LEFT_SPRAYED;
+    if (p->source_routed)
+        return FT_LEFT_ROUTED;
     if (!p->has_state || p->state != FABRICTRACE__STATE__STATE_RESOLVED ||
         !read_path(t, p, d, path))
         return FT_LEFT_UNRESOLVED;
@@ -359,9 +361,9 @@ int ft_captured_build(struct ft_captured *c)
 
 void ft_captured_print_left_out(const struct ft_captured *c, FILE *out)
 {
-    static const char *const why[FT_LEFT_OUTS] = {"without a known path", "sprayed",
-                                                  "of hosts outside the topology", "small",
-                                                  "beyond what is computed with"};
+    static const char *const why[FT_LEFT_OUTS] = {
+        "without a known path",          "sprayed", "with their path in their address",
+        "of hosts outside the topology", "small",   "beyond what is computed with"};
     uint32_t sum = 0;
     const char *separator = "";
 

@@ -23,6 +23,7 @@
 enum ft_left_out {
     FT_LEFT_UNRESOLVED, /* its path is not resolved, or not of this topology */
     FT_LEFT_SPRAYED,    /* it has several paths at once */
+    FT_LEFT_ROUTED,     /* its address bears its path: no routing changes it */
     FT_LEFT_HOST,       /* a NIC of it is not in the topology */
     FT_LEFT_SMALL,      /* under 0.1 % of its slowest link, or acknowledgements */
     FT_LEFT_BEYOND,     /* there are more than are computed with */

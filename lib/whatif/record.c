@@ -282,6 +282,8 @@ static void fill_whatif(Fabrictrace__WhatIf *m, const struct ft_captured *c)
     m->sprayed = c->left_out[FT_LEFT_SPRAYED];
     m->strangers = c->left_out[FT_LEFT_HOST];
     m->small = c->left_out[FT_LEFT_SMALL];
+    m->has_source_routed = c->left_out[FT_LEFT_ROUTED] > 0;
+    m->source_routed = c->left_out[FT_LEFT_ROUTED];
     m->has_beyond = c->left_out[FT_LEFT_BEYOND] > 0;
     m->beyond = c->left_out[FT_LEFT_BEYOND];
 }

@@ -52,6 +52,7 @@ export interface Path {
     path_since_ms?: number;
     time_ms?: number;
     outer?: Flow;
+    source_routed?: boolean;
     rank_candidates?: { comm_id?: string; src_rank?: number; dst_rank?: number }[];
     pairing?: { by?: string; host?: string; device?: string; qp?: number; withdrawn?: boolean };
 }
@@ -352,6 +353,7 @@ export interface WhatIf {
     strangers?: number;
     small?: number;
     beyond?: number;
+    source_routed?: number;
     /** Of policy plan; of many some. */
     moved?: MovedFlow[];
     error?: { rates?: Errors; limited?: Errors; loads?: Errors };

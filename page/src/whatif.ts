@@ -82,6 +82,7 @@ export function errorsOf(record: WhatIf | undefined): string[] {
 export function flowsText(record: WhatIf | undefined): string {
     const out = [
         [record?.unresolved, 'without a known path'], [record?.sprayed, 'on several paths at once'],
+        [record?.source_routed, 'with their path in their address'],
         [record?.strangers, 'of hosts outside the topology'], [record?.small, 'small'], [record?.beyond, 'beyond what is computed with'],
     ].filter(([n]) => n).map(([n, why]) => `${count(n as number)} ${String(why)}`);
     const said = record?.flows === undefined ? NONE : plural(record.flows, 'flow');

@@ -253,12 +253,14 @@ class Captured(unittest.TestCase):
         strange["flow"]["dst"] = "10.9.9.9"
         broken = path(1, 3, 1, 50, 50006)
         broken["hops"][1]["switch"] = "spine2"
-        found = self.compare([*records, strange, broken], "--policy", "plan")["plan"]
-        self.assertEqual([found[k] for k in ("flows", "unresolved", "sprayed", "small",
-                                             "strangers")], [2, 2, 1, 2, 1])
-        _, out, _ = self.run_tool([*records, strange, broken])
-        self.assertIn("2 without a known path, 1 sprayed, 1 of hosts outside the topology, 2 small",
-                      out)
+        routed = path(1, 3, 1, 50, 50007, source_routed=True)
+        records += [strange, broken, routed]
+        found = self.compare(records, "--policy", "plan")["plan"]
+        self.assertEqual([found[k] for k in ("flows", "unresolved", "sprayed", "source_routed", "small",
+                                             "strangers")], [2, 2, 1, 1, 2, 1])
+        _, out, _ = self.run_tool(records)
+        self.assertIn("2 without a known path, 1 sprayed, 1 with their path in their address, "
+                      "1 of hosts outside the topology, 2 small", out)
 
     def test_bad_input(self):
         for records, words, want, said in (

@@ -156,6 +156,18 @@ class Refused(unittest.TestCase):
             lines.append(line)
         self.assertIn("3 flows run in tunnels, whose outer header is what switches hash", self.refused(lines))
 
+    def test_source_routed(self):
+        """Whose address bears its path (SRv6) goes there whatever its source port is."""
+        lines = []
+        for line in hashed.records(self.JOB):
+            flow = line["flow"]
+            if line["schema"] == "fabrictrace.observation.v1" and \
+                    (flow["src"], flow["dst"], flow["sport"]) in self.JOB[:3]:
+                line["source_routed"] = True
+            lines.append(line)
+        self.assertIn("3 flows bear their path in their address: their source port decides nothing",
+                      self.refused(lines, len(self.JOB) - 3))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -115,6 +115,7 @@ function FlowFacts({ p }: { p: Path }): JSX.Element {
             p.rank_candidates !== undefined && p.rank_candidates.length > 0 && ['Perhaps ranks', p.rank_candidates.map((c) => `${c.src_rank ?? '?'} › ${c.dst_rank ?? '?'}`).join(', ')],
             p.tuple_source !== undefined && ['Source port', words(p.tuple_source)],
             p.outer !== undefined && ['In a tunnel', flowText(p.outer)],
+            p.source_routed === true && ['Path chosen', 'by its sender: its address bears it'],
             p.first_seen_ms !== undefined && ['First seen', clock(p.first_seen_ms)],
             p.path_since_ms !== undefined && ['On this path since', clock(p.path_since_ms)],
         ]} />

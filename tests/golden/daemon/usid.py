@@ -167,6 +167,7 @@ def test_named(records, truth):
     paths = [r for r in of_kind(records, "path") if r["flow"]["sport"] != LOST]
     equal("every flow goes to the NIC", {r["flow"]["dst"] for r in paths}, {container(NICS[2])})
     equal("as many flows as source ports", {r["flow"]["sport"] for r in paths}, {ONE_PORT, *OWN_PORTS, TWO_ADDRESSES})
+    equal("it is said that senders chose the paths", {r.get("source_routed") for r in paths}, {True})
     equal("nobody's numbers are taken for a path's", {r["rate_source"] for r in paths if r.get("rate_bps")},
           {"sflow"})
     for spine, sport in enumerate(OWN_PORTS, 1):
