@@ -256,25 +256,28 @@ static int read_stat(const struct ft_owners *o, uint32_t pid, struct found *foun
 }
 
 /* The process that a thread is of: "Tgid:" of its status. A reader that shows no such file knows of
- * no threads. */
-static uint32_t process_of(const struct ft_owners *o, uint32_t pid)
+ * no threads. Of one that is there and cannot be read the process is not known. */
+static int process_of(const struct ft_owners *o, uint32_t pid, uint32_t *process)
 {
     char status[STATUS_BYTES];
-    const char *line;
+    ssize_t len = read_file(o, pid, "status", status, sizeof(status));
+    const char *line = len > 0 ? strstr(status, "\nTgid:") : NULL;
 
-    if (read_file(o, pid, "status", status, sizeof(status)) <= 0)
-        return pid;
-    line = strstr(status, "\nTgid:");
-    return line ? (uint32_t)strtoul(line + 6, NULL, 10) : pid;
+    if (len <= 0 && len != -ENOENT)
+        return -ESRCH;
+    *process = line ? (uint32_t)strtoul(line + 6, NULL, 10) : pid;
+    return 0;
 }
 
 /* Whoever has a number now had it when the round began, if he started before. The thread is read
  * after its process's number, and the process after that: each was there all the time then. */
 static int find_process(const struct ft_owners *o, uint32_t pid, struct found *found)
 {
-    uint32_t process = process_of(o, pid);
-    int rc = read_stat(o, pid, found);
+    uint32_t process;
+    int rc = process_of(o, pid, &process);
 
+    if (rc == 0)
+        rc = read_stat(o, pid, found);
     if (rc == 0 && found->start_ticks >= o->round_ticks)
         return -ESRCH;
     if (rc || process == pid)

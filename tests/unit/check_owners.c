@@ -209,6 +209,7 @@ START_TEST(the_owner_of_a_thread_is_its_process)
     static const char environment[] = "A=1\0SLURM_JOB_ID=88";
     struct ft_owners *o = new_owners(NULL);
     const struct ft_owner *owner;
+    char status[PATH_MAX];
 
     write_stat("4121", "train.py", 1000);
     write_file("4121", "environ", environment, sizeof(environment));
@@ -237,6 +238,13 @@ START_TEST(the_owner_of_a_thread_is_its_process)
     ck_assert_uint_eq(owner->process, 5000);
     ck_assert_str_eq(owner->comm, "bench");
     ck_assert_str_eq(owner->job, "");
+    /* Whose thread it is cannot be read: it is no process of its own. */
+    ft_owners_round(o, ROUND_TICKS);
+    snprintf(status, sizeof(status), "%s/4130/status", root);
+    ck_assert_int_eq(unlink(status), 0);
+    ck_assert_int_eq(mkdir(status, 0700), 0);
+    ck_assert_ptr_null(ft_owners_get(o, 4130));
+    ck_assert_int_eq(rmdir(status), 0);
     drop("4121");
     drop("4130");
     drop("5000");
