@@ -57,7 +57,7 @@ static const struct ft_prom_metric table[] = {
     [METRIC_TABLE_ENTRIES] = {PREFIX "table_entries", FT_PROM_GAUGE, "entries", "table", NULL, 3,
         "What a table holds: flows, queue pairs, training processes."},
     [METRIC_TABLE_LIMIT] = {PREFIX "table_limit_entries", FT_PROM_GAUGE, "entries", "table", NULL, 3,
-        "Capacity of the table, by the settings flows_max, rdma.qps_max and nccl.jobs_max."},
+        "Capacity of the table, by the settings flows_max, rdma.queue_pairs_max and nccl.jobs_max."},
     [METRIC_CAPTURE_PACKETS] = {PREFIX "capture_packets_total", FT_PROM_COUNTER, "packets", "interface", "interface", 1,
         "Packets taken from an interface."},
     [METRIC_CAPTURE_DROPS] = {PREFIX "capture_drops_total", FT_PROM_COUNTER, "packets", "interface", "interface", 1,

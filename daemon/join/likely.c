@@ -56,8 +56,8 @@ static bool weigh(const struct ft_join *join, const struct ft_flow *flow,
     return ft_hinted_path(&from, hints, count, out);
 }
 
-/* While another topology is taken over, its ends are those of the one before. What sends a flow by
- * a path in its packets goes by nobody's choice that can be asked for, learnt or probed. */
+/* While another topology is taken over, its ends are those of the one before. Where packets bear
+ * their path no switch chooses it: there is nothing to ask, to learn or to probe. */
 static bool is_open(const struct ft_join *join, const struct ft_flow *flow)
 {
     return !ft_join_judging_all(join) && is_between_hosts(flow) && !flow->source_routed &&

@@ -20,8 +20,8 @@
 
 struct ft_load {
     double flows; /* with parts of multipath flows */
-    uint64_t
-        certain; /* flows with this link for certain, for chance: not those that bear their path */
+    /* Flows with this link for certain, for chance: not those that bear their path. */
+    uint64_t certain;
     int64_t last_ms; /* newest sample that left by it, of any window; 0: none */
     double bytes;
     double variance; /* of the bytes, from sampling */
