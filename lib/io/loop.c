@@ -292,6 +292,16 @@ struct ft_watch *ft_watch_fd(struct ft_loop *loop, int fd, void (*on_ready)(void
     return start(watch_new(loop, fd, EV_READ | EV_PERSIST, on_ready, arg), NULL);
 }
 
+void ft_watch_pause(struct ft_watch *watch)
+{
+    event_del(watch->event);
+}
+
+void ft_watch_resume(struct ft_watch *watch)
+{
+    event_add(watch->event, NULL);
+}
+
 struct ft_watch *ft_watch_timer(struct ft_loop *loop, int64_t interval_ns,
                                 void (*on_tick)(void *arg), void *arg)
 {

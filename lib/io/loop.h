@@ -62,6 +62,8 @@ void ft_loop_trouble(struct ft_loop *loop, const char *format, ...)
 /* Calls on_ready when fd can be read. The descriptor stays the caller's, open until the watch is
  * freed. */
 struct ft_watch *ft_watch_fd(struct ft_loop *loop, int fd, void (*on_ready)(void *arg), void *arg);
+void ft_watch_pause(struct ft_watch *watch);
+void ft_watch_resume(struct ft_watch *watch);
 
 /* Calls on_tick every interval_ns. Every watch is NULL without memory. */
 struct ft_watch *ft_watch_timer(struct ft_loop *loop, int64_t interval_ns,

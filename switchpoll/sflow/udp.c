@@ -17,13 +17,21 @@
 #define BATCH           32 /* datagrams of a system call, few enough for the first cache */
 #define BATCHES_MAX     32 /* a wake-up */
 #define DRAIN_MAX       65536
+#define NS_PER_MS       INT64_C(1000000)
+#define PAUSE_MS        2
+#define PAUSE_LEAST     8     /* datagrams that have to be expected in a pause */
+#define PIECE_BYTES     4096  /* of the receive buffer, for a datagram and what the kernel adds */
+#define BURST           8     /* so many times what is expected has to fit */
 #define DATAGRAM_BYTES  65536 /* more than a UDP datagram can hold: none is cut off */
 #define BUFFER_STRIDE   (DATAGRAM_BYTES + 192) /* buffers must not all start in one cache set */
 #define HOST_TEXT_BYTES 256
 
 struct ft_udp {
     struct ft_udp_config config;
-    struct ft_watch *watch;
+    struct ft_watch *watch; /* of the descriptor; in a pause that of its end counts alone */
+    struct ft_watch *pause_end;
+    bool paused;
+    struct ft_mono taken_at; /* last */
     int fd;
     uint32_t drops_seen; /* the kernel's counter wraps at 2^32 */
     struct ft_udp_stats stats;
@@ -169,9 +177,11 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
         udp->vectors[i].iov_len = DATAGRAM_BYTES;
         udp->messages[i].msg_hdr = (struct msghdr){.msg_iov = &udp->vectors[i], .msg_iovlen = 1};
     }
-    if (loop)
+    if (loop) {
         udp->watch = ft_watch_stage(ft_watch_fd(loop, udp->fd, on_ready, udp), "datagrams");
-    if (loop && !udp->watch) {
+        udp->pause_end = ft_watch_stage(ft_watch_once(loop, on_ready, udp), "datagrams");
+    }
+    if (loop && (!udp->watch || !udp->pause_end)) {
         snprintf(error, error_bytes, "listen '%s': out of memory", config->listen);
         goto fail;
     }
@@ -186,6 +196,7 @@ void ft_udp_free(struct ft_udp *udp)
     if (!udp)
         return;
     ft_watch_free(udp->watch);
+    ft_watch_free(udp->pause_end);
     if (udp->fd >= 0)
         close(udp->fd);
     free(udp->buffers);
@@ -209,16 +220,48 @@ static int take_batch(struct ft_udp *udp)
     return n;
 }
 
-void ft_udp_take(struct ft_udp *udp)
+/* A wake-up for each datagram costs as much as its samples do, so where many come some are waited
+ * for. Not where the buffer would have to hold much of itself meanwhile. */
+static int pause_after(uint64_t taken, int64_t elapsed_ns, uint64_t buffer_bytes)
 {
-    for (int i = 0; i < BATCHES_MAX; i++)
-        if (take_batch(udp) < BATCH)
-            return;
+    uint64_t expected =
+        taken * (uint64_t)(PAUSE_MS * NS_PER_MS) / (uint64_t)(elapsed_ns > 0 ? elapsed_ns : 1);
+
+    if (expected < PAUSE_LEAST || expected > buffer_bytes / (BURST * PIECE_BYTES))
+        return 0;
+    return PAUSE_MS;
+}
+
+int ft_udp_take(struct ft_udp *udp)
+{
+    struct ft_mono before = udp->taken_at;
+    uint64_t taken = 0;
+    int n;
+
+    for (int i = 0; i < BATCHES_MAX; i++) {
+        taken += (uint64_t)(n = take_batch(udp));
+        if (n < BATCH) {
+            udp->taken_at = ft_mono_now();
+            return pause_after(taken, ft_mono_since_ns(udp->taken_at, before),
+                               udp->stats.buffer_bytes);
+        }
+    }
+    udp->taken_at = ft_mono_now();
+    return 0;
 }
 
 static void on_ready(void *arg)
 {
-    ft_udp_take(arg);
+    struct ft_udp *udp = arg;
+    int pause_ms = ft_udp_take(udp);
+
+    if (pause_ms && !udp->paused)
+        ft_watch_pause(udp->watch);
+    if (!pause_ms && udp->paused)
+        ft_watch_resume(udp->watch);
+    if (pause_ms)
+        ft_watch_once_arm(udp->pause_end, pause_ms * NS_PER_MS);
+    udp->paused = pause_ms != 0;
 }
 
 int ft_udp_fd(const struct ft_udp *udp)

@@ -7,7 +7,8 @@
  * a time, a count and the sender with each would cost a fifth of all that is done for it. Who
  * exports is said inside the datagram; whoever sent it may be a relay.
  *
- * A wake-up takes a bounded number of datagrams, so that timers and other sockets are served.
+ * A wake-up takes a bounded number of datagrams, so that timers and other sockets are served. Where
+ * more than some thousand come in a second it takes those of 2 ms, unless the buffer is too small.
  * Output: datagrams to a callback, which borrows the bytes. Owner: the caller. Thread: the loop's;
  * without a loop the caller's, who waits for the descriptor and takes.
  */
@@ -41,8 +42,9 @@ struct ft_udp *ft_udp_new(struct ft_loop *loop, const struct ft_udp_config *conf
                           size_t error_bytes);
 void ft_udp_free(struct ft_udp *udp);
 
-/* Takes a bounded number of datagrams, for a caller without a loop. */
-void ft_udp_take(struct ft_udp *udp);
+/* Takes a bounded number of datagrams, for a caller without a loop. Returns for how many
+ * milliseconds the descriptor is best left alone; 0: until it can be read. */
+int ft_udp_take(struct ft_udp *udp);
 int ft_udp_fd(const struct ft_udp *udp);
 
 /* Takes what waits in the socket now, without the loop: before it is closed. */

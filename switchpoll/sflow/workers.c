@@ -197,19 +197,20 @@ static void *work(void *arg)
     struct ft_mono ticked = ft_mono_now();
     struct pollfd fds[2] = {{.events = POLLIN}, {.fd = w->wake_fd, .events = POLLIN}};
     int64_t span_ms;
+    int pause_ms = 0;
 
     hold(w);
     while (!atomic_load(&w->stop)) {
         struct ft_mono now;
 
-        fds[0].fd = ft_udp_fd(w->udp);
+        fds[0].fd = pause_ms ? -1 : ft_udp_fd(w->udp);
         span_ms = w->interval_ms / TICKS;
         let_go(w);
-        poll(fds, 2, (int)span_ms);
+        poll(fds, 2, pause_ms && pause_ms < span_ms ? pause_ms : (int)span_ms);
         if (fds[1].revents)
             quiet(w->wake_fd);
         hold(w);
-        ft_udp_take(w->udp);
+        pause_ms = ft_udp_take(w->udp);
         now = ft_mono_now();
         if (ft_mono_since_ns(now, ticked) >= span_ms * NS_PER_MS) {
             tick(w, ft_wall_now());

@@ -33,15 +33,20 @@ static void on_timeout(void *arg)
     ft_loop_exit(loop, 1);
 }
 
-static struct ft_udp *open_on(const char *listen, uint64_t buffer_bytes)
+static struct ft_udp *open_in(struct ft_loop *in, const char *listen, uint64_t buffer_bytes)
 {
     const struct ft_udp_config config = {
         .listen = listen, .buffer_bytes = buffer_bytes, .on_datagram = on_datagram};
     char error[256] = "";
-    struct ft_udp *udp = ft_udp_new(loop, &config, error, sizeof(error));
+    struct ft_udp *udp = ft_udp_new(in, &config, error, sizeof(error));
 
     ck_assert_msg(udp, "%s", error);
     return udp;
+}
+
+static struct ft_udp *open_on(const char *listen, uint64_t buffer_bytes)
+{
+    return open_in(loop, listen, buffer_bytes);
 }
 
 static void send_to(uint16_t port, int family, int count, size_t len)
@@ -136,6 +141,68 @@ START_TEST(what_was_sent_is_taken_or_counted_as_dropped)
 }
 END_TEST
 
+/* The most that it says to leave the descriptor alone after this many datagrams in a row, in some
+ * attempts: a test that is stopped meanwhile sees them come slowly. */
+static int longest_pause(struct ft_udp *udp, int count)
+{
+    int longest = 0;
+
+    for (int i = 0; i < 100 && !longest; i++) {
+        ft_udp_take(udp);
+        send_to(ft_udp_port(udp), AF_INET, count, 100);
+        longest = ft_udp_take(udp);
+    }
+    return longest;
+}
+
+START_TEST(a_wake_up_takes_several_where_many_come)
+{
+    struct ft_udp_stats stats;
+    struct ft_udp *udp = open_in(NULL, "127.0.0.1:0", 64 << 20);
+
+    ft_udp_stats(udp, &stats);
+    if (stats.buffer_bytes >= 64 << 20)
+        ck_assert_int_eq(longest_pause(udp, 20), 2);
+    else
+        puts("skipped: datagrams are waited for: needs root, for a large receive buffer");
+    ck_assert_int_eq(ft_udp_take(udp), 0);
+    ft_udp_free(udp);
+
+    /* It would be full meanwhile. */
+    udp = open_in(NULL, "127.0.0.1:0", 65536);
+    ck_assert_int_eq(longest_pause(udp, 20), 0);
+    ft_udp_free(udp);
+}
+END_TEST
+
+#define ROUNDS 40
+
+static void send_some(void *arg)
+{
+    static int round;
+
+    if (round++ < ROUNDS)
+        send_to(ft_udp_port(arg), AF_INET, 50, 100);
+}
+
+START_TEST(after_many_a_single_one_is_taken)
+{
+    struct ft_watch *timer;
+    struct ft_udp *udp;
+
+    loop = ft_loop_new();
+    taken = 0;
+    udp = open_on("127.0.0.1:0", 4 << 20);
+    timer = ft_watch_timer(loop, INT64_C(1000000), send_some, udp);
+    run_until(ROUNDS * 50);
+    ft_watch_free(timer);
+    send_to(ft_udp_port(udp), AF_INET, 1, 100);
+    run_until(ROUNDS * 50 + 1);
+    ft_udp_free(udp);
+    ft_loop_free(loop);
+}
+END_TEST
+
 START_TEST(says_what_is_wrong_with_an_endpoint)
 {
     static const char *const bad[] = {"nonsense", "127.0.0.1:", ":99999", "no.such.host.invalid:1",
@@ -172,5 +239,6 @@ START_TEST(an_address_in_use_is_reported)
 END_TEST
 
 FT_UNIT_MAIN("udp", takes_both_families_on_all_addresses,
-             what_was_sent_is_taken_or_counted_as_dropped, says_what_is_wrong_with_an_endpoint,
+             what_was_sent_is_taken_or_counted_as_dropped, a_wake_up_takes_several_where_many_come,
+             after_many_a_single_one_is_taken, says_what_is_wrong_with_an_endpoint,
              an_address_in_use_is_reported)
