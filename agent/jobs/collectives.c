@@ -12,6 +12,7 @@
 #define NS_PER_S       INT64_C(1000000000)
 #define OP_PEERS_MAX   128
 #define AGGREGATES_MAX 256
+#define EARLIEST       32 /* part of the hold time after which nothing is waited for */
 /* Jobs may say anything: no sum wraps, no number is one that readers of JSON do not have. */
 #define BYTES_MAX (UINT64_C(1) << 53)
 #define STEP_MAX  (UINT64_C(1) << 53)
@@ -52,6 +53,7 @@ struct ft_collectives {
     struct ft_table *aggregates;
     size_t peers; /* room held by all lists */
     uint32_t budget;
+    uint32_t spare; /* reports of several that may go out before the second is over */
     int64_t second_ns;
     struct ft_collectives_stats stats;
 };
@@ -67,7 +69,7 @@ struct ft_collectives *ft_collectives_new(const struct ft_collectives_config *co
     c->config = *config;
     c->emit = emit;
     c->arg = arg;
-    c->budget = config->reports_per_s;
+    c->budget = c->spare = config->reports_per_s;
     c->ops = ft_table_new(sizeof(struct op), sizeof(struct op_key), config->ops_max, config->seed);
     c->aggregates = ft_table_new(sizeof(struct aggregate), sizeof(struct signature), AGGREGATES_MAX,
                                  config->seed);
@@ -105,16 +107,30 @@ static size_t room_of(size_t count)
     return room;
 }
 
+static struct ft_collective_peer *find_peer(const struct ft_collective *in, int32_t peer,
+                                            uint32_t channel)
+{
+    for (size_t i = 0; i < in->peer_count; i++)
+        if (in->peers[i].peer == peer && in->peers[i].channel == channel)
+            return &in->peers[i];
+    return NULL;
+}
+
+static bool may_grow(const struct ft_collectives *c, const struct ft_collective *to, size_t count)
+{
+    return count <= OP_PEERS_MAX &&
+           c->peers + room_of(count) - room_of(to->peer_count) <= c->config.peers_max;
+}
+
 static struct ft_collective_peer *peer_of(struct ft_collectives *c, struct ft_collective *to,
                                           int32_t peer, uint32_t channel)
 {
     size_t room = room_of(to->peer_count), grown = room_of(to->peer_count + 1);
-    struct ft_collective_peer *p;
+    struct ft_collective_peer *p = find_peer(to, peer, channel);
 
-    for (size_t i = 0; i < to->peer_count; i++)
-        if (to->peers[i].peer == peer && to->peers[i].channel == channel)
-            return &to->peers[i];
-    if (to->peer_count == OP_PEERS_MAX || c->peers + grown - room > c->config.peers_max)
+    if (p)
+        return p;
+    if (!may_grow(c, to, to->peer_count + 1))
         return NULL;
     if (grown > room) {
         p = realloc(to->peers, grown * sizeof(*p));
@@ -184,28 +200,6 @@ static void add_peer(struct ft_collectives *c, struct ft_collective *to,
         add_qp(p, from->qps[i]);
 }
 
-static void add_proxy(struct ft_collectives *c, struct ft_collective *to,
-                      const struct ft_segment_record *r)
-{
-    const struct ft_segment_proxy *proxy = &r->u.proxy;
-    struct ft_collective_peer in = {.peer = proxy->peer, .channel = proxy->channel};
-
-    if (r->flags & FT_SEGMENT_SEND) {
-        in.sent_bytes = proxy->bytes;
-        in.sent_messages = proxy->steps;
-    } else {
-        in.received_bytes = proxy->bytes;
-        in.received_messages = proxy->steps;
-    }
-    in.steps.count = proxy->steps;
-    in.steps.min_ns = proxy->step_min_ns < STEP_MAX ? proxy->step_min_ns : STEP_MAX;
-    in.steps.max_ns = proxy->step_max_ns < STEP_MAX ? proxy->step_max_ns : STEP_MAX;
-    for (int i = 0; i < FT_RECORD_BUCKETS; i++)
-        in.steps.buckets[i] = proxy->buckets[i];
-    memcpy(in.qps, proxy->qps, sizeof(in.qps));
-    add_peer(c, to, &in);
-}
-
 static void hand_out(struct ft_collectives *c, const struct ft_collective *report)
 {
     c->emit(c->arg, report);
@@ -233,7 +227,25 @@ static void make_signature(const struct ft_collective *from, struct signature *s
     snprintf(s->proto, sizeof(s->proto), "%s", from->op.proto);
 }
 
-static bool aggregate(struct ft_collectives *c, const struct ft_collective *from)
+/* The list of a report that is free then becomes that of another, which needs no room. */
+static void take_over(struct ft_collective *to, struct ft_collective *from)
+{
+    *to = *from;
+    from->peers = NULL;
+    from->peer_count = 0;
+}
+
+static bool fits(const struct ft_collectives *c, const struct ft_collective *to,
+                 const struct ft_collective *from)
+{
+    size_t count = to->peer_count;
+
+    for (size_t i = 0; i < from->peer_count; i++)
+        count += find_peer(to, from->peers[i].peer, from->peers[i].channel) == NULL;
+    return may_grow(c, to, count);
+}
+
+static bool aggregate(struct ft_collectives *c, struct ft_collective *from)
 {
     struct signature key;
     struct aggregate *a;
@@ -243,20 +255,24 @@ static bool aggregate(struct ft_collectives *c, const struct ft_collective *from
     a = ft_table_insert(c->aggregates, &key, &fresh);
     if (!a)
         return false;
-    if (fresh) {
-        a->c = *from;
-        a->c.peers = NULL;
-        a->c.peer_count = 0;
-    } else {
-        a->c.operations += from->operations;
-        a->c.events += from->events;
-        a->c.peers_dropped += from->peers_dropped;
-        a->c.incomplete = a->c.incomplete || from->incomplete;
-        if (from->start_ns < a->c.start_ns)
-            a->c.start_ns = from->start_ns;
-        if (from->end_ns > a->c.end_ns)
-            a->c.end_ns = from->end_ns;
+    if (!fresh && c->spare > 0 && !fits(c, &a->c, from)) {
+        c->spare--;
+        hand_out(c, &a->c);
+        forget_peers(c, &a->c);
+        fresh = true;
     }
+    if (fresh) {
+        take_over(&a->c, from);
+        return true;
+    }
+    a->c.operations += from->operations;
+    a->c.events += from->events;
+    a->c.peers_dropped += from->peers_dropped;
+    a->c.incomplete = a->c.incomplete || from->incomplete;
+    if (from->start_ns < a->c.start_ns)
+        a->c.start_ns = from->start_ns;
+    if (from->end_ns > a->c.end_ns)
+        a->c.end_ns = from->end_ns;
     for (size_t i = 0; i < from->peer_count; i++)
         add_peer(c, &a->c, &from->peers[i]);
     return true;
@@ -280,6 +296,45 @@ static bool in_flight(const struct ft_collectives *c, const struct op *op)
 {
     return op->c.number && c->config.in_flight &&
            c->config.in_flight(c->arg, op->c.comm, op->c.number);
+}
+
+enum room { ROOM_OPS, ROOM_PEERS };
+
+/* A quarter is free, so that the next search is not soon. */
+static bool has_room(const struct ft_collectives *c, enum room of)
+{
+    return of == ROOM_OPS ? ft_table_count(c->ops) <= c->config.ops_max / 4 * 3
+                          : c->peers <= c->config.peers_max / 4 * 3;
+}
+
+/* Makes room before the hold time of operations: those that were silent longest end first, but for
+ * one. What had transfers and has none in flight is most likely over; what had none has not begun,
+ * and what comes of it later would be of no known operation. */
+static void end_early(struct ft_collectives *c, const struct op *but, enum room of, int64_t now_ns)
+{
+    struct aggregate *a;
+    struct op *op;
+    uint32_t k = 0;
+
+    for (int part = 2; part <= EARLIEST && !has_room(c, of); part *= 2) {
+        int64_t silent_ns = part < EARLIEST ? c->config.hold_ns / part : 0;
+        uint32_t i = 0;
+
+        while (!has_room(c, of) && (op = ft_table_next(c->ops, &i))) {
+            if (op == but || op->c.peer_count == 0 || now_ns - op->heard_ns < silent_ns ||
+                in_flight(c, op))
+                continue;
+            c->stats.early++;
+            finish(c, op);
+        }
+    }
+    while (of == ROOM_PEERS && !has_room(c, of) && c->spare > 0 &&
+           (a = ft_table_next(c->aggregates, &k))) {
+        c->spare--;
+        hand_out(c, &a->c);
+        forget_peers(c, &a->c);
+        ft_table_remove(c->aggregates, a);
+    }
 }
 
 /* All of them, whether something is heard of them or not. */
@@ -321,6 +376,30 @@ static void hand_out_aggregates(struct ft_collectives *c)
     }
 }
 
+static void add_proxy(struct ft_collectives *c, struct op *op, const struct ft_segment_record *r,
+                      int64_t now_ns)
+{
+    const struct ft_segment_proxy *proxy = &r->u.proxy;
+    struct ft_collective_peer in = {.peer = proxy->peer, .channel = proxy->channel};
+
+    if (r->flags & FT_SEGMENT_SEND) {
+        in.sent_bytes = proxy->bytes;
+        in.sent_messages = proxy->steps;
+    } else {
+        in.received_bytes = proxy->bytes;
+        in.received_messages = proxy->steps;
+    }
+    in.steps.count = proxy->steps;
+    in.steps.min_ns = proxy->step_min_ns < STEP_MAX ? proxy->step_min_ns : STEP_MAX;
+    in.steps.max_ns = proxy->step_max_ns < STEP_MAX ? proxy->step_max_ns : STEP_MAX;
+    for (int i = 0; i < FT_RECORD_BUCKETS; i++)
+        in.steps.buckets[i] = proxy->buckets[i];
+    memcpy(in.qps, proxy->qps, sizeof(in.qps));
+    if (!find_peer(&op->c, in.peer, in.channel) && !may_grow(c, &op->c, op->c.peer_count + 1))
+        end_early(c, op, ROOM_PEERS, now_ns);
+    add_peer(c, &op->c, &in);
+}
+
 static struct op *open_op(struct ft_collectives *c, uint32_t source,
                           const struct ft_segment_record *r, int64_t now_ns)
 {
@@ -336,6 +415,10 @@ static struct op *open_op(struct ft_collectives *c, uint32_t source,
         key.rank = r->rank;
     }
     op = ft_table_insert(c->ops, &key, &fresh);
+    if (!op) {
+        end_early(c, NULL, ROOM_OPS, now_ns);
+        op = ft_table_insert(c->ops, &key, &fresh);
+    }
     if (!op) {
         c->stats.early += ft_table_count(c->ops);
         finish_all(c);
@@ -418,7 +501,7 @@ uint64_t ft_collectives_record(struct ft_collectives *c, uint32_t source,
         op->c.p2p = r->flags & FT_SEGMENT_P2P;
         op->c.op = r->u.op;
     } else if (r->kind == FT_SEGMENT_PROXY) {
-        add_proxy(c, &op->c, r);
+        add_proxy(c, op, r, now.ns);
     }
     return 0;
 }
@@ -428,7 +511,7 @@ void ft_collectives_tick(struct ft_collectives *c, struct ft_mono now)
     if (now.ns - c->second_ns >= NS_PER_S) {
         hand_out_aggregates(c);
         c->second_ns = now.ns;
-        c->budget = c->config.reports_per_s;
+        c->budget = c->spare = c->config.reports_per_s;
     }
     finish_idle(c, now.ns);
 }

@@ -143,11 +143,19 @@ def costs(follower, program):
               f"{follower.events()[0] - told} events of the plugin")
 
 
+def unlisted(follower):
+    """Transfers that a report had no room for, and reports of transfers whose operation is not known."""
+    reports = follower.records("collective.v1")
+    return sum(r.get("peers_dropped", 0) for r in reports), sum("op" not in r for r in reports)
+
+
 def run_all(follower, program, parts):
     if "training" in parts:
         training.run(follower, program, check)
     if "costs" in parts:
         costs(follower, program)
+        lost = unlisted(follower)
+        check("each transfer is in the report of its operation", lost == (0, 0), str(lost))
     compare(follower)
     print(follower.tool("matrix"))
 

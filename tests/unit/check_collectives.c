@@ -16,7 +16,7 @@
 
 static struct {
     size_t reports;
-    uint64_t operations, events, sent;
+    uint64_t operations, events, sent, dropped, unknown;
     struct ft_collective last;
     char json[8192];
 } got;
@@ -33,6 +33,8 @@ static void emit(void *arg, const struct ft_collective *c)
     got.events += c->events;
     for (size_t i = 0; i < c->peer_count; i++)
         got.sent += c->peers[i].sent_bytes;
+    got.dropped += c->peers_dropped;
+    got.unknown += !c->has_op;
     got.last = *c;
     ft_collective_record_fill(&record, c, &who);
     ft_writer_init(&w, sizeof(got.json) - 1);
@@ -227,8 +229,49 @@ START_TEST(caps_hold_and_nothing_is_lost)
     ck_assert_uint_eq(got.operations, 9);
     ck_assert_uint_gt(stats.early, 0);
     ck_assert_uint_eq(got.events, 9 * (1 + 5 * 5));
+    ck_assert_uint_eq(got.sent, UINT64_C(9) * 5 * 3000);
     ck_assert_uint_eq(got.events, stats.events_in);
     ft_collectives_free(c);
+}
+END_TEST
+
+/* Sixty large ones are enqueued at once and move their bytes one by one for longer than the hold
+ * time, as NCCL's are; many small ones come in between. No bytes are without an operation. */
+static void check_mixed(size_t ops_max, size_t peers_max, uint32_t reports)
+{
+    struct ft_collectives *c = make(ops_max, peers_max, reports);
+    struct ft_collectives_stats stats;
+    uint64_t small = 1000;
+
+    for (uint64_t i = 1; i <= 60; i++)
+        op(c, i, 1000);
+    for (int64_t ms = 1000; ms < 1060; ms++) {
+        for (int i = 0; i < 20; i++, small++) {
+            op(c, small, ms);
+            for (uint32_t channel = 0; channel < 4; channel++)
+                proxy(c, small, (int32_t)(small % 2), channel, ms);
+        }
+        for (uint32_t channel = 0; channel < 4; channel++)
+            proxy(c, (uint64_t)(ms - 999), 2, channel, ms);
+        if (ms % 10 == 9)
+            ft_collectives_tick(c, (struct ft_mono){ms * MS});
+    }
+    ft_collectives_flush(c, (struct ft_mono){1060 * MS});
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_gt(stats.early, 0);
+    ck_assert_uint_eq(got.operations, 60 + 60 * 20);
+    ck_assert_uint_eq(got.sent, UINT64_C(60) * 21 * 4 * 3000);
+    ck_assert_uint_eq(got.dropped, 0);
+    ck_assert_uint_eq(got.unknown, 0);
+    ck_assert_uint_eq(stats.events_in, stats.events_out);
+    ft_collectives_free(c);
+}
+
+START_TEST(without_room_those_end_that_are_over)
+{
+    check_mixed(1024, 500, 100000);
+    check_mixed(1024, 500, 10);
+    check_mixed(256, 100000, 10);
 }
 END_TEST
 
@@ -439,4 +482,5 @@ FT_UNIT_MAIN("collectives", what_no_process_can_do_does_not_count, kinds_without
              lying_counters_leave_the_account_balanced, one_report_an_operation,
              what_is_in_flight_has_not_ended, above_the_limit_like_goes_with_like,
              the_last_operations_are_told_one_by_one, caps_hold_and_nothing_is_lost,
-             what_has_no_operation, hostile_numbers_stay_out_of_records, buckets_and_median)
+             without_room_those_end_that_are_over, what_has_no_operation,
+             hostile_numbers_stay_out_of_records, buckets_and_median)
