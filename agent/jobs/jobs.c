@@ -240,7 +240,6 @@ static void finish_job(struct job *job)
     log_capped(job);
 }
 
-/* over: nothing that it began will end. */
 /* As the kernel has it; that of the machine where it is not known. */
 static uint64_t age_s(const struct job *job)
 {
@@ -253,6 +252,7 @@ static uint64_t age_s(const struct job *job)
     return (uint64_t)up.tv_sec > start_s ? (uint64_t)up.tv_sec - start_s : 0;
 }
 
+/* over: nothing that it began will end. */
 static void tally(struct job *job, bool over, struct ft_tally *sum)
 {
     uint32_t fresh;
