@@ -49,7 +49,7 @@ static void release(struct ft_join *j, struct ft_flow *flow)
     j->beside -= ft_flow_beside(flow);
     ft_evidence_free(&flow->evidence);
     free(flow->host);
-    free(flow->outer);
+    free(flow->tunnel);
     free(flow->moves);
     free(flow->numbers);
 }

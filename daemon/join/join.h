@@ -129,11 +129,19 @@ struct ft_flow_host {
     uint64_t sent_bytes[2];
 };
 
+/* The tunnel around a flow. */
+struct ft_flow_tunnel {
+    struct ft_tuple outer; /* of the newest sample in one */
+    int64_t last_ms;       /* when that was taken */
+    int64_t other_ms;      /* likewise the newest sample that says otherwise; 0: none does */
+    bool learnt;           /* as of the flow, with this header */
+};
+
 struct ft_flow {
     struct ft_tuple tuple;
     struct ft_evidence evidence;
     struct ft_flow_host *host;       /* NULL: no host reported it */
-    struct ft_tuple *outer;          /* of the last tunnel that it was seen in; NULL: of none */
+    struct ft_flow_tunnel *tunnel;   /* the last one that it was seen in; NULL: none */
     struct ft_moves *moves;          /* paths that it left in the open windows; NULL: none */
     struct ft_flow_numbers *numbers; /* NULL: none, or no memory for them */
     struct ft_path path;             /* the last resolved one; hop_count 0: none yet */
@@ -331,6 +339,11 @@ size_t ft_join_bytes(const struct ft_join *join);
 /* When the newest sample was taken that is left of a flow, its last_ms if none is: those of a
  * switch that was not known are forgotten when the topology changes. */
 int64_t ft_flow_seen_ms(const struct ft_flow *flow);
+
+/* The header of the tunnel that a flow is in, as switches see it now; NULL where that is not known:
+ * its newest samples do not show it, or others less than evidence_ms before showed another one, or
+ * none. */
+const struct ft_tuple *ft_flow_outer(const struct ft_join *join, const struct ft_flow *flow);
 
 /* The newest moment at which samples determined a resolved flow's path. */
 int64_t ft_join_path_ms(const struct ft_join *join, const struct ft_flow *flow);

@@ -61,7 +61,7 @@ static inline size_t ft_flow_beside(const struct ft_flow *flow)
     return (flow->evidence.size ? flow->evidence.size * sizeof(*flow->evidence.list) + FT_HEAP_BYTES
                                 : 0) +
            (flow->host ? sizeof(*flow->host) + FT_HEAP_BYTES : 0) +
-           (flow->outer ? sizeof(*flow->outer) + FT_HEAP_BYTES : 0) +
+           (flow->tunnel ? sizeof(*flow->tunnel) + FT_HEAP_BYTES : 0) +
            (flow->moves ? sizeof(*flow->moves) + FT_HEAP_BYTES : 0) +
            (flow->numbers ? sizeof(*flow->numbers) + FT_HEAP_BYTES : 0);
 }

@@ -6,6 +6,7 @@
 
 #include "daemon/join/flow_host.h"
 #include "daemon/join/flow_numbers.h"
+#include "daemon/join/flow_tunnel.h"
 #include "daemon/join/join_impl.h"
 
 /* Where an observation was made, as far as the topology knows. */
@@ -100,21 +101,6 @@ static uint32_t stranger(const struct ft_ip *agent)
     for (size_t i = 0; i < sizeof(agent->b); i++)
         h = (h ^ agent->b[i]) * 16777619u;
     return h | FT_SWITCH_UNKNOWN;
-}
-
-/* Without memory the flow has no tunnel; the next sample tries again. */
-static void keep_outer(struct ft_join *j, struct ft_flow *flow, const struct ft_tuple *outer)
-{
-    if (!flow->outer) {
-        size_t before = ft_flow_beside(flow);
-
-        flow->outer = ft_join_is_full(j) ? NULL : malloc(sizeof(*flow->outer));
-        if (!flow->outer)
-            return;
-        ft_join_recount(j, flow, before);
-        flow->published = 0;
-    }
-    *flow->outer = *outer;
 }
 
 /* Whether any port of a switch has an ifIndex: it answered SNMP, or the file says so. */
@@ -226,6 +212,7 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
+    ft_flow_take_tunnel(j, flow, o, at->in, at->out);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     note_route(flow, o->source_routed);
     if (is_news(flow, fresh, another_second))
@@ -289,8 +276,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     ft_sighting_add_bytes(s, window & 1, o->bytes);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
-    if (o->rest && o->rest->has_outer)
-        keep_outer(j, flow, &o->rest->outer);
+    ft_flow_take_tunnel(j, flow, o, in, out);
     if (o->rest && ft_is_port(out))
         ft_port_depths_add(&j->depths[out], window, o->rest);
     note_route(flow, o->source_routed);

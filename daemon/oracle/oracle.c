@@ -183,7 +183,8 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
     }
     s = switch_of(o, name, now_ms);
     if (!s || now_ms < s->next_ms ||
-        !ft_asking_write(&q->ask, command, name, in, flow->outer ? flow->outer : &flow->tuple))
+        !ft_asking_write(&q->ask, command, name, in,
+                         flow->tunnel ? &flow->tunnel->outer : &flow->tuple))
         return false;
     q->flow = flow->tuple;
     /* Until it answers, so that nobody asks twice. */

@@ -80,6 +80,8 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
     char subject[FT_TUPLE_TEXT_BYTES], message[FT_TUPLE_TEXT_BYTES + 64], text[FT_TUPLE_TEXT_BYTES];
 
     flow->learnt = false;
+    if (flow->tunnel)
+        flow->tunnel->learnt = false;
     ft_tuple_format_key(&flow->tuple, subject);
     ft_tuple_format(&flow->tuple, text);
     snprintf(message, sizeof(message), "%s changed its path", text);

@@ -412,8 +412,8 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     out.fabric = text(ft_topology_fabric(ft_join_topology(join)));
     ft_emit_tuple(&parts.flow, &flow->tuple);
     out.flow = &parts.flow;
-    if (flow->outer) {
-        ft_emit_tuple(&parts.outer, flow->outer);
+    if (flow->tunnel) {
+        ft_emit_tuple(&parts.outer, &flow->tunnel->outer);
         out.outer = &parts.outer;
     }
     out.has_source_routed = out.source_routed = flow->source_routed;

@@ -481,6 +481,13 @@ tests_unit_check_inference_SOURCES = tests/unit/check_inference.c tests/unit/lea
 tests_unit_check_inference_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_inference_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_flow_tunnel
+TESTS += tests/unit/check_flow_tunnel
+tests_unit_check_flow_tunnel_SOURCES = tests/unit/check_flow_tunnel.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_flow_tunnel_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_flow_tunnel_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_hashes
 TESTS += tests/unit/check_hashes
 tests_unit_check_hashes_SOURCES = tests/unit/check_hashes.c tests/unit/unit.h

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config.h"
+
+#include "daemon/join/flow_tunnel.h"
+
+#include <stdlib.h>
+
+#define PROTO_GRE 47
+
+/* Without memory the flow has no tunnel; the next sample tries again. */
+static void begin(struct ft_join *j, struct ft_flow *flow, const struct ft_tuple *outer,
+                  int64_t last_ms)
+{
+    size_t before = ft_flow_beside(flow);
+
+    flow->tunnel = ft_join_is_full(j) ? NULL : malloc(sizeof(*flow->tunnel));
+    if (!flow->tunnel)
+        return;
+    *flow->tunnel = (struct ft_flow_tunnel){.outer = *outer, .last_ms = last_ms};
+    ft_join_recount(j, flow, before);
+    flow->published = 0;
+}
+
+/* Of two headers the one of the newer sample counts, in whatever order they come. */
+static void go_on(struct ft_flow_tunnel *tunnel, const struct ft_tuple *outer, int64_t last_ms)
+{
+    bool newer = last_ms > tunnel->last_ms;
+    int64_t older_ms = newer ? tunnel->last_ms : last_ms;
+
+    if (!ft_tuple_equal(&tunnel->outer, outer)) {
+        if (older_ms > tunnel->other_ms)
+            tunnel->other_ms = older_ms;
+        if (!newer)
+            return;
+        tunnel->outer = *outer;
+        tunnel->learnt = false;
+    }
+    if (newer)
+        tunnel->last_ms = last_ms;
+}
+
+/* Where a flow comes from a host or goes to one, the tunnel may begin behind the sample, or have
+ * ended before it. */
+static bool is_edge(const struct ft_join *j, uint32_t end)
+{
+    return end != FT_NONE && !ft_topology_is_fabric_end(j->t, end);
+}
+
+void ft_flow_take_tunnel(struct ft_join *j, struct ft_flow *flow, const struct ft_observation *o,
+                         uint32_t in, uint32_t out)
+{
+    if (o->rest && o->rest->has_outer) {
+        if (flow->tunnel)
+            go_on(flow->tunnel, &o->rest->outer, o->last_ms);
+        else
+            begin(j, flow, &o->rest->outer, o->last_ms);
+    } else if (flow->tunnel && o->last_ms > flow->tunnel->other_ms && !is_edge(j, in) &&
+               !is_edge(j, out)) {
+        flow->tunnel->other_ms = o->last_ms;
+    }
+}
+
+/* An IPv6 header around IP or Ethernet may be SRv6's, whose destination is another one behind each
+ * segment. */
+static bool keeps_its_ends(const struct ft_tuple *outer)
+{
+    return outer->proto == FT_PROTO_UDP || outer->proto == PROTO_GRE || ft_ip_is4(&outer->dst);
+}
+
+const struct ft_tuple *ft_flow_outer(const struct ft_join *j, const struct ft_flow *flow)
+{
+    const struct ft_flow_tunnel *tunnel = flow->tunnel;
+
+    if (!tunnel || flow->evidence.count == 0 || !keeps_its_ends(&tunnel->outer) ||
+        ft_flow_seen_ms(flow) - tunnel->last_ms > j->config.policy.hold_down_ms ||
+        (tunnel->other_ms && tunnel->last_ms - tunnel->other_ms < j->config.evidence_ms))
+        return NULL;
+    return &tunnel->outer;
+}
