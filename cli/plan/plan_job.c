@@ -29,6 +29,11 @@ static void judge_choice(struct ft_plan_job *p, const struct ft_choice *choice)
             &p->refused,
             "switch '%s': too few flows were seen to know how it chooses among its %u links", name,
             choice->count);
+    else if (s->record->hashes_outer)
+        ft_plan_text(&p->refused,
+                     "switch '%s': it hashes the header of the tunnel around flows, whose ports no "
+                     "plan gives",
+                     name);
     else if (s->model.kind != FT_HASH_LINEAR)
         ft_plan_text(
             &p->refused,

@@ -92,7 +92,7 @@ static const struct ft_prom_metric metrics[] = {
         "Sightings of detours dropped because their table was full."},
     [FT_METRIC_HASH_SETS] = {PREFIX "hash_sets", FT_PROM_GAUGE, "sets",
         NULL, NULL, 1,
-        "Sets of equal-cost links whose choice by a switch is learnt."},
+        "Sets of equal-cost links whose choice by a switch is learnt; twice where flows in tunnels cross them: the header around them is learnt by itself."},
     [FT_METRIC_HASH_SETS_REFUSED] = {PREFIX "hash_sets_refused_total", FT_PROM_COUNTER, "flows",
         NULL, NULL, 1,
         "Hops of flows dropped because the table of sets of equal-cost links was full."},

@@ -17,15 +17,6 @@
 
 /* A window's first looks at flows: what comes later in it waits for the next. */
 #define FLOWS_A_WINDOW 20000
-/* Of what was kept, one in so many is held out while a model is learnt. */
-#define HELD_OUT_ONE_IN 4
-/* So many flows that are new make it worth learning anew; later a quarter of those there are. */
-#define NEW_LEAST 16
-/* Predictions are counted over about so many: older ones fade. */
-#define PREDICTED_MOST 4096
-/* A hash that errs so often in a row is another one. */
-#define WRONG_IN_A_ROW 6
-
 struct ft_hashes {
     struct ft_table *sets;
     uint32_t cursor;
@@ -99,6 +90,12 @@ static uint64_t key_of(const struct ft_choice *c)
     return key;
 }
 
+/* Of the set of the same links that learns from the headers of tunnels. */
+static uint64_t outer_key(uint64_t key)
+{
+    return ft_digest_text("outer", key);
+}
+
 static bool fill_set(struct ft_hash_set *s, const struct ft_choice *c, const char *group)
 {
     s->members = calloc(c->count, sizeof(*s->members));
@@ -114,9 +111,9 @@ static bool fill_set(struct ft_hash_set *s, const struct ft_choice *c, const cha
 }
 
 static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice *c,
-                                    const char *group)
+                                    const char *group, bool outer)
 {
-    uint64_t key = key_of(c);
+    uint64_t own = key_of(c), key = outer ? outer_key(own) : own;
     struct ft_hash_set *s;
     bool fresh;
 
@@ -126,7 +123,32 @@ static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice 
         ft_table_remove(h->sets, s);
         return NULL;
     }
+    if (s && fresh) {
+        s->outer = outer;
+        s->own = own;
+    }
     return s;
+}
+
+/* The other set of the same links; NULL: there is none. */
+static struct ft_hash_set *other_of(const struct ft_hashes *h, const struct ft_hash_set *s)
+{
+    uint64_t key = s->outer ? s->own : outer_key(s->own);
+
+    return ft_table_find(h->sets, &key);
+}
+
+/* Of a port by which flows come in; in tunnels of different kinds (what) they are as different as
+ * by different ports, for nothing else shows what a switch makes of that. */
+static uint64_t entry_digest(const struct ft_topology *t, uint32_t in, uint32_t what)
+{
+    return ft_digest_text(ft_topology_end_name(t, in), what);
+}
+
+/* The kind of a tunnel: the protocol, and the port that it is sent to. */
+static uint32_t tunnel_of(const struct ft_tuple *outer)
+{
+    return (uint32_t)outer->dport << 8 | outer->proto;
 }
 
 /* Its number among the ports by which flows came in; FT_HASH_ENTRIES_MAX: none did. */
@@ -150,140 +172,20 @@ static uint32_t entry_of(struct ft_hash_set *s, uint64_t digest)
     return s->entry_count++;
 }
 
-static bool grow(struct ft_hash_set *s)
-{
-    uint32_t size = s->flow_size ? 2 * s->flow_size : 32;
-    struct ft_hash_flow *flows = realloc(s->flows, size * sizeof(*flows));
-
-    if (!flows)
-        return false;
-    s->flows = flows;
-    s->flow_size = size;
-    return true;
-}
-
-static void judge(struct ft_hash_set *s, uint32_t said, uint32_t took)
-{
-    if (said == took)
-        s->agreed++;
-    else if (s->doubts[said] < UINT8_MAX)
-        s->doubts[said]++;
-}
-
-/* Holds a model against all flows that are kept. */
-static void recount(struct ft_hash_set *s)
-{
-    s->agreed = 0;
-    memset(s->doubts, 0, sizeof(s->doubts));
-    for (uint32_t i = 0; i < s->flow_count; i++) {
-        uint32_t member = ft_hash_predict(&s->model, &s->flows[i].in);
-
-        if (member != FT_HASH_MEMBERS_MAX)
-            judge(s, member, s->flows[i].member);
-    }
-}
-
-/* Whether destination queue pairs are hashed. Without memory nothing is known of them: then those
- * of no flow are apart. */
-static void look_at_qps(struct ft_hash_set *s)
-{
-    s->takes_qp = false;
-    if (ft_hash_qps(s->flows, s->flow_count, &s->qps))
-        s->qps = (struct ft_hash_qps){.known = s->flow_count};
-    if (s->model.kind == FT_HASH_TABLE && s->qps.known &&
-        ft_hash_takes_qp(s->flows, s->flow_count, s->member_count, &s->takes_qp))
-        s->takes_qp = false;
-}
-
-static bool is_doubted(const struct ft_hash_set *s)
-{
-    for (uint32_t i = 0; i < s->member_count; i++)
-        if (s->doubts[i])
-            return true;
-    return false;
-}
-
-static void forget(struct ft_hash_set *s)
-{
-    ft_hash_model_free(&s->model);
-    s->agreed = 0;
-    memset(s->doubts, 0, sizeof(s->doubts));
-    s->flow_count = s->learnt_count = s->oldest = s->wrong_in_a_row = 0;
-    s->predicted = s->right = 0;
-    s->newest_wrong = 0;
-    s->qps = (struct ft_hash_qps){.known = 0};
-    s->takes_qp = false;
-    s->dirty = true;
-}
-
-/* Holds the model against a flow that it was not learnt from. */
-static void test(struct ft_hash_set *s, const struct ft_hash_flow *flow)
-{
-    uint32_t member = ft_hash_predict(&s->model, &flow->in);
-    bool trusted = ft_hash_set_is_trusted(s);
-
-    if (member == FT_HASH_MEMBERS_MAX)
-        return;
-    s->confirmed += trusted && member == flow->member;
-    s->contradicted += trusted && member != flow->member;
-    if (s->predicted >= PREDICTED_MOST) {
-        s->predicted /= 2;
-        s->right /= 2;
-    }
-    s->predicted++;
-    s->right += member == flow->member;
-    s->newest_wrong = s->newest_wrong << 1 | (member != flow->member);
-    s->wrong_in_a_row = member == flow->member ? 0 : s->wrong_in_a_row + 1;
-    s->dirty |= member != flow->member && s->doubts[member] == 0;
-    judge(s, member, flow->member);
-    if (s->wrong_in_a_row >= WRONG_IN_A_ROW)
-        forget(s);
-    s->dirty |= ft_hash_set_is_trusted(s) != trusted;
-}
-
-/* Of a flow that is on another link since, the newest is kept. */
-static bool is_kept(struct ft_hash_set *s, const struct ft_hash_flow *flow)
-{
-    for (uint32_t i = 0; i < s->flow_count; i++) {
-        struct ft_hash_flow *kept = &s->flows[i];
-
-        if (memcmp(&kept->in, &flow->in, sizeof(flow->in)) != 0)
-            continue;
-        if (kept->member != flow->member) {
-            kept->member = flow->member;
-            test(s, flow);
-        }
-        return true;
-    }
-    return false;
-}
-
-static void keep(struct ft_hash_set *s, const struct ft_hash_flow *flow)
-{
-    if (is_kept(s, flow))
-        return;
-    s->offered++;
-    test(s, flow);
-    if (s->flow_count < FT_HASHES_FLOWS) {
-        if (s->flow_count < s->flow_size || grow(s))
-            s->flows[s->flow_count++] = *flow;
-    } else if (s->model.kind != FT_HASH_LINEAR) {
-        /* Not learnt yet: the newest ones are the likeliest to be of the present hash. */
-        s->flows[s->oldest] = *flow;
-        s->oldest = (s->oldest + 1) % FT_HASHES_FLOWS;
-    }
-}
-
 void ft_hashes_begin(struct ft_hashes *h)
 {
-    const struct ft_hash_set *s;
+    struct ft_hash_set *s;
     uint32_t index = 0;
 
     h->cursor = 0;
     h->flows_left = FLOWS_A_WINDOW;
     h->trusted = 0;
-    while ((s = ft_table_next(h->sets, &index)))
-        h->trusted += ft_hash_set_is_trusted(s);
+    while ((s = ft_table_next(h->sets, &index))) {
+        const struct ft_hash_set *own = s->outer ? other_of(h, s) : NULL;
+
+        s->aside = own && ft_hash_set_is_trusted(own);
+        h->trusted += ft_hash_set_is_trusted(s) && !s->aside;
+    }
 }
 
 /* By which of its ports the flow's NIC sent it. Of more NICs than there is room for at these leaves
@@ -303,105 +205,98 @@ static void learn_entry(struct ft_hashes *h, const struct ft_topology *t,
         return;
     while (seen.member < choice.count && choice.links[seen.member] != in)
         seen.member++;
-    s = seen.member < choice.count ? find_set(h, &choice, group) : NULL;
+    s = seen.member < choice.count ? find_set(h, &choice, group, false) : NULL;
     entry = s ? entry_of(s, ft_choice_nic_digest(&choice)) : FT_HASH_ENTRIES_MAX;
     if (entry == FT_HASH_ENTRIES_MAX)
         return;
     ft_hash_input(&seen.in, &flow->tuple, entry);
-    keep(s, &seen);
+    ft_hash_set_keep(s, &seen);
+}
+
+static void take_outer(struct ft_hashes *h, const struct ft_choice *choice, const char *group,
+                       uint32_t in, const struct ft_tuple *outer, struct ft_hash_flow *seen)
+{
+    struct ft_hash_set *s = in == FT_NONE ? NULL : find_set(h, choice, group, true);
+    uint32_t entry =
+        s ? entry_of(s, entry_digest(choice->t, in, tunnel_of(outer))) : FT_HASH_ENTRIES_MAX;
+
+    if (entry == FT_HASH_ENTRIES_MAX)
+        return;
+    s->tunnels_differ |= s->tunnel && s->tunnel != tunnel_of(outer);
+    s->tunnel = tunnel_of(outer);
+    ft_hash_input(&seen->in, outer, entry);
+    ft_hash_set_keep(s, seen);
+}
+
+/* outer: the header of its tunnel, of which nothing was learnt yet; NULL: there is none. */
+static void take_hop(struct ft_hashes *h, const struct ft_topology *t, const struct ft_flow *flow,
+                     const struct ft_hop *hop, const struct ft_tuple *outer)
+{
+    struct ft_hash_flow seen = {.qp = ft_flow_dst_qp(flow)};
+    struct ft_choice choice;
+    struct ft_hash_set *s;
+    const char *group;
+
+    if (!ft_is_port(hop->out) || !find_choice(&choice, t, hop->out, flow->dst_nic, &seen.member))
+        return;
+    group = ft_topology_group(t, ft_topology_port(t, hop->out)->group)->name;
+    s = find_set(h, &choice, group, false);
+    if (!s)
+        return;
+    if (!flow->learnt) {
+        ft_hash_input(&seen.in, &flow->tuple,
+                      hop->in == FT_NONE ? FT_HASH_ENTRIES_MAX
+                                         : entry_of(s, entry_digest(t, hop->in, 0)));
+        ft_hash_set_keep(s, &seen);
+    }
+    if (outer)
+        take_outer(h, &choice, group, hop->in, outer, &seen);
+}
+
+/* The header of a flow's tunnel that was seen in the window, where it is to be learnt from. */
+static const struct ft_tuple *fresh_outer(const struct ft_join *join, const struct ft_flow *flow,
+                                          int64_t window_start_ms)
+{
+    if (!flow->tunnel || flow->tunnel->learnt || flow->tunnel->last_ms < window_start_ms)
+        return NULL;
+    return ft_flow_outer(join, flow);
 }
 
 void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_flow *flow,
                     int64_t window_start_ms)
 {
     const struct ft_topology *t = ft_join_topology(join);
+    const struct ft_tuple *outer = fresh_outer(join, flow, window_start_ms);
 
-    if (flow->learnt || flow->source_routed || h->flows_left == 0 ||
+    if ((flow->learnt && !outer) || flow->source_routed || h->flows_left == 0 ||
         flow->state != FT_PATH_RESOLVED || flow->dst_nic == FT_NONE ||
         !ft_join_is_placed(join, flow, window_start_ms))
         return;
     h->flows_left--;
+    if (!flow->learnt)
+        learn_entry(h, t, flow);
+    for (uint32_t i = 0; i < flow->path.hop_count; i++)
+        take_hop(h, t, flow, &flow->path.hops[i], outer);
     flow->learnt = true;
-    learn_entry(h, t, flow);
-    for (uint32_t i = 0; i < flow->path.hop_count; i++) {
-        const struct ft_hop *hop = &flow->path.hops[i];
-        struct ft_hash_flow seen = {.qp = ft_flow_dst_qp(flow)};
-        struct ft_choice choice;
-        struct ft_hash_set *s;
-
-        if (!ft_is_port(hop->out) ||
-            !find_choice(&choice, t, hop->out, flow->dst_nic, &seen.member))
-            continue;
-        s = find_set(h, &choice, ft_topology_group(t, ft_topology_port(t, hop->out)->group)->name);
-        if (!s)
-            continue;
-        ft_hash_input(&seen.in, &flow->tuple,
-                      hop->in == FT_NONE
-                          ? FT_HASH_ENTRIES_MAX
-                          : entry_of(s, ft_digest_text(ft_topology_end_name(t, hop->in), 0)));
-        keep(s, &seen);
-    }
+    if (outer)
+        flow->tunnel->learnt = true;
 }
 
-/* Learns without every fourth flow, and says how the model does on those. */
-static void hold_out(struct ft_hash_set *s)
+/* Emits the record of a set that learns from the flows' own headers. */
+static void emit(const struct ft_hashes *h, const struct ft_hash_set *s, const char *fabric,
+                 int64_t now_ms, const struct ft_emitter *emitter)
 {
-    struct ft_hash_flow *part = calloc(s->flow_count, sizeof(*part));
-    struct ft_hash_model model;
-    uint32_t n = 0;
+    struct ft_hash_set *outer = other_of(h, s);
 
-    s->predicted = s->right = 0;
-    if (!part)
-        return;
-    for (uint32_t i = 0; i < s->flow_count; i++) {
-        if (i % HELD_OUT_ONE_IN)
-            part[n++] = s->flows[i];
-    }
-    if (!ft_hash_learn(&model, part, n, s->member_count)) {
-        for (uint32_t i = 0; i < s->flow_count; i += HELD_OUT_ONE_IN) {
-            uint32_t member = ft_hash_predict(&model, &s->flows[i].in);
-
-            s->predicted += member != FT_HASH_MEMBERS_MAX;
-            s->right += member == s->flows[i].member;
-        }
-        ft_hash_model_free(&model);
-    }
-    free(part);
+    if (outer)
+        outer->named = ft_hash_set_names_outer(s, outer);
+    ft_hash_set_emit(s, outer, false, fabric, now_ms, emitter);
 }
 
-/* What flows showed of the model before is true of one that says the same of them all, and of more:
- * where neither says any flow wrongly. */
-static void learn(struct ft_hash_set *s)
+/* What is published changed: of a set of tunnels it did where that one is named, or was. */
+static bool is_news(const struct ft_hashes *h, const struct ft_hash_set *s)
 {
-    enum ft_hash_kind before = ft_hash_set_kind(s);
-    bool trusted = ft_hash_set_is_trusted(s), doubted = is_doubted(s);
-    bool took_qp = s->takes_qp;
-    bool flawless = s->model.kind == FT_HASH_LINEAR && !doubted && s->right == s->predicted;
-    uint32_t bits = s->model.index_bits;
-    double predicted = s->predicted;
-
-    ft_hash_model_free(&s->model);
-    s->learnt_count = s->flow_count;
-    s->wrong_in_a_row = 0;
-    if (ft_hash_learn(&s->model, s->flows, s->flow_count, s->member_count))
-        return; /* next time */
-    recount(s);
-    look_at_qps(s);
-    if (s->model.kind == FT_HASH_LINEAR)
-        hold_out(s);
-    if (flawless && s->model.kind == FT_HASH_LINEAR && s->model.index_bits == bits &&
-        !is_doubted(s) && s->right == s->predicted && predicted > s->predicted)
-        s->predicted = s->right = predicted;
-    s->dirty |= ft_hash_set_kind(s) != before || s->model.index_bits != bits ||
-                ft_hash_set_is_trusted(s) != trusted || is_doubted(s) != doubted ||
-                s->takes_qp != took_qp;
-}
-
-static bool is_due(const struct ft_hash_set *s)
-{
-    uint32_t fresh = s->flow_count - s->learnt_count;
-
-    return fresh >= NEW_LEAST && fresh >= s->learnt_count / 4;
+    return s->dirty && (!s->outer || s->named || ft_hash_set_names_outer(other_of(h, s), s));
 }
 
 bool ft_hashes_step(struct ft_hashes *h, const char *fabric, int64_t now_ms,
@@ -410,12 +305,12 @@ bool ft_hashes_step(struct ft_hashes *h, const char *fabric, int64_t now_ms,
     struct ft_hash_set *s;
 
     while ((s = ft_table_next(h->sets, &h->cursor))) {
-        bool due = is_due(s);
+        bool due = ft_hash_set_is_due(s);
 
         if (due)
-            learn(s);
-        if (s->dirty)
-            ft_hash_set_emit(s, false, fabric, now_ms, emitter);
+            ft_hash_set_learn(s);
+        if (is_news(h, s))
+            emit(h, s->outer ? other_of(h, s) : s, fabric, now_ms, emitter);
         s->dirty = false;
         if (due)
             return true;
@@ -431,30 +326,78 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
 
     while ((s = ft_table_next(h->sets, &index))) {
         if (s->flow_count != s->learnt_count)
-            learn(s);
-        ft_hash_set_emit(s, false, fabric, now_ms, emitter);
+            ft_hash_set_learn(s);
         s->dirty = false;
     }
+    index = 0;
+    while ((s = ft_table_next(h->sets, &index)))
+        if (!s->outer)
+            emit(h, s, fabric, now_ms, emitter);
 }
 
 bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, const char *fabric,
                     int64_t now_ms, const struct ft_emitter *emitter)
 {
-    const struct ft_hash_set *s = ft_table_next(h->sets, index);
+    const struct ft_hash_set *s;
 
+    do
+        s = ft_table_next(h->sets, index);
+    while (s && s->outer);
     if (!s)
         return false;
-    ft_hash_set_emit(s, function, fabric, now_ms, emitter);
+    ft_hash_set_emit(s, other_of(h, s), function, fabric, now_ms, emitter);
     return true;
 }
 
-bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_topology *t,
+/* The link of a flow with such a header that came in where `entry` says; FT_HASH_MEMBERS_MAX: it is
+ * not known, as of one that came in where no flow did. */
+static uint32_t member_of(const struct ft_hash_set *s, const struct ft_tuple *header,
+                          uint64_t entry)
+{
+    uint32_t known = ft_hash_set_is_trusted(s) ? find_entry(s, entry) : FT_HASH_ENTRIES_MAX;
+    struct ft_hash_input input;
+    uint32_t member;
+
+    if (known == FT_HASH_ENTRIES_MAX)
+        return FT_HASH_MEMBERS_MAX;
+    ft_hash_input(&input, header, known);
+    member = ft_hash_predict(&s->model, &input);
+    return member < s->member_count && ft_hash_set_is_sure(s, member) ? member
+                                                                      : FT_HASH_MEMBERS_MAX;
+}
+
+/* Of a flow that was seen in a tunnel either header may be the one that is hashed, where both
+ * models are trusted: then both have to say the same. The one that says it; NULL: none does. */
+static const struct ft_hash_set *says(const struct ft_hashes *h, const struct ft_hash_set *own,
+                                      const struct ft_join *join, const struct ft_flow *flow,
+                                      uint32_t in, uint32_t *member)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    const struct ft_hash_set *other = flow->tunnel ? other_of(h, own) : NULL;
+    const struct ft_tuple *outer = other ? ft_flow_outer(join, flow) : NULL;
+    uint32_t by_outer = FT_HASH_MEMBERS_MAX;
+
+    *member = member_of(own, &flow->tuple, entry_digest(t, in, 0));
+    if (other && ft_hash_set_is_trusted(other)) {
+        if (outer)
+            by_outer = member_of(other, outer, entry_digest(t, in, tunnel_of(outer)));
+        if (!ft_hash_set_is_trusted(own)) {
+            own = other;
+            *member = by_outer;
+        } else if (by_outer != *member) {
+            return NULL;
+        }
+    }
+    return *member == FT_HASH_MEMBERS_MAX ? NULL : own;
+}
+
+bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_join *join,
                        const struct ft_flow *flow, uint32_t in, struct ft_hint *hint)
 {
-    uint32_t switch_id, left, entry, member;
-    struct ft_hash_input input;
-    struct ft_choice choice;
+    const struct ft_topology *t = ft_join_topology(join);
+    uint32_t switch_id, left, member;
     const struct ft_hash_set *s;
+    struct ft_choice choice;
     uint64_t key;
 
     if (h->trusted == 0 || flow->dst_nic == FT_NONE)
@@ -466,15 +409,8 @@ bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_topology *t,
         return false;
     key = key_of(&choice);
     s = ft_table_find(h->sets, &key);
-    if (!s || !ft_hash_set_is_trusted(s))
-        return false;
-    /* Nothing is known of what comes in where no flow did. */
-    entry = find_entry(s, ft_digest_text(ft_topology_end_name(t, in), 0));
-    if (entry == FT_HASH_ENTRIES_MAX)
-        return false;
-    ft_hash_input(&input, &flow->tuple, entry);
-    member = ft_hash_predict(&s->model, &input);
-    if (member >= choice.count || !ft_hash_set_is_sure(s, member))
+    s = s ? says(h, s, join, flow, in, &member) : NULL;
+    if (!s)
         return false;
     *hint = (struct ft_hint){switch_id, choice.links[member], FT_BY_PREDICTION,
                              (float)(s->right / s->predicted)};

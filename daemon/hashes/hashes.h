@@ -11,6 +11,12 @@
  * did not know, the part that it predicted rightly is its accuracy. A hash that was changed shows
  * by that, and is learnt anew.
  *
+ * Of flows in tunnels the header around them is learnt from as well, in a set of its own: where it
+ * is right and the flows' own header is not, the switch hashes that one. It predicts flows alone
+ * whose outer header is known as it is now (ft_flow_outer()), with ends that were seen by that port
+ * of entry. Where both are right, nothing shows which is hashed: flows that were seen in a tunnel
+ * are predicted where both say the same.
+ *
  * NICs that hang on several leaves choose as well, by the hash of their host's bond: those that
  * choose between the same leaves are a set, in which each NIC counts as a port of entry, so that
  * their hashes may differ by what is constant in a NIC.
@@ -64,15 +70,16 @@ bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, c
  * most one contradicted it, and 448 are as it says; and only by a link that no known flow was to
  * take and did not: of a resilient table some buckets of that link may be dealt to others. The hint
  * has that share as its accuracy. */
-bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_topology *t,
+bool ft_hashes_predict(const struct ft_hashes *h, const struct ft_join *join,
                        const struct ft_flow *flow, uint32_t in, struct ft_hint *hint);
 
 /* Flows whose link samples showed while a model was trusted, by whether it was the one that the
  * model predicts. */
 void ft_hashes_checked(const struct ft_hashes *h, uint64_t *confirmed, uint64_t *contradicted);
-/* Sets whose flows were predicted in this window. */
+/* Sets of links whose flows were predicted in this window. */
 uint32_t ft_hashes_trusted(const struct ft_hashes *h);
 
+/* Those of tunnels count by themselves. */
 size_t ft_hashes_count(const struct ft_hashes *h);
 uint64_t ft_hashes_refused(const struct ft_hashes *h);
 

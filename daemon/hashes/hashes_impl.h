@@ -2,8 +2,8 @@
 #ifndef FT_DAEMON_HASHES_HASHES_IMPL_H
 #define FT_DAEMON_HASHES_HASHES_IMPL_H
 /*
- * Shared by the parts of the learnt hashes alone: what is learnt of a set of links (hashes.c), and
- * what is said of it (hashes_set.c). Pure. Thread: one.
+ * Shared by the parts of the learnt hashes alone: flows and sets of links (hashes.c), what is
+ * learnt of a set (hashes_learn.c), and what is said of it (hashes_set.c). Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +16,8 @@
 /* What a switch chooses from. */
 struct ft_hash_set {
     uint64_t key;
+    uint64_t own; /* key of the set of these links that learns from the flows' own headers */
+    bool outer;   /* it is not that one, and learns from the headers of tunnels */
     char switch_name[FT_HASHES_NAME]; /* "": NICs choose */
     char group[FT_HASHES_NAME];
     char (*members)[FT_HASHES_NAME]; /* names of the ports; of NICs those of the leaves */
@@ -39,7 +41,19 @@ struct ft_hash_set {
     bool takes_qp;          /* the choice is linear with the destination queue pair alone */
     uint64_t confirmed, contradicted; /* while it was trusted */
     bool dirty;                       /* was published otherwise, or never */
+    /* Of tunnels' headers. */
+    bool aside;          /* the flows' own headers are trusted, and predict */
+    bool named;          /* in the record that was published last */
+    uint32_t tunnel;     /* kind of the newest flow's, 0: of none */
+    bool tunnels_differ; /* there were several kinds */
 };
+
+/* Takes a flow, which its model is held against. */
+void ft_hash_set_keep(struct ft_hash_set *s, const struct ft_hash_flow *flow);
+
+/* Whether enough of its flows are new to learn it anew, and that. */
+bool ft_hash_set_is_due(const struct ft_hash_set *s);
+void ft_hash_set_learn(struct ft_hash_set *s);
 
 /* Whether flows without samples are predicted by its model. */
 bool ft_hash_set_is_trusted(const struct ft_hash_set *s);
@@ -50,8 +64,13 @@ bool ft_hash_set_is_sure(const struct ft_hash_set *s, uint32_t member);
 /* What is published of its model: it is linear only where that was proven on flows held out. */
 enum ft_hash_kind ft_hash_set_kind(const struct ft_hash_set *s);
 
-/* Emits its record, with the learnt function where that is asked for and there is one. */
-void ft_hash_set_emit(const struct ft_hash_set *s, bool function, const char *fabric,
-                      int64_t now_ms, const struct ft_emitter *emitter);
+/* Whether the switch is said to hash the headers of tunnels: their model holds, and that of the
+ * flows' own headers does not, or is not trusted where theirs is. */
+bool ft_hash_set_names_outer(const struct ft_hash_set *s, const struct ft_hash_set *outer);
+
+/* Emits the record of a set and that of tunnels (NULL: there is none), with the learnt function
+ * where that is asked for and there is one of the flows' own headers. */
+void ft_hash_set_emit(const struct ft_hash_set *s, const struct ft_hash_set *outer, bool function,
+                      const char *fabric, int64_t now_ms, const struct ft_emitter *emitter);
 
 #endif

@@ -54,6 +54,13 @@ enum ft_hash_kind ft_hash_set_kind(const struct ft_hash_set *s)
     return s->model.kind;
 }
 
+bool ft_hash_set_names_outer(const struct ft_hash_set *s, const struct ft_hash_set *outer)
+{
+    return ft_hash_set_kind(outer) == FT_HASH_LINEAR &&
+           (ft_hash_set_kind(s) != FT_HASH_LINEAR ||
+            (ft_hash_set_is_trusted(outer) && !ft_hash_set_is_trusted(s)));
+}
+
 #define INPUT_BYTES (16 * FT_HASH_WORDS + 1)
 
 /* A function's message with what it points to. */
@@ -69,15 +76,25 @@ struct function {
     char *fields[FT_HASH_PARTS][FT_HASH_FIELDS];
 };
 
+/* Of tunnels of several kinds the port of entry stands for the kind, too. */
 static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
-                        const struct ft_hash_model *model)
+                        const struct ft_hash_set *s)
 {
+    static const char *const outer[FT_HASH_FIELDS] = {
+        [FT_HASH_SRC] = "outer_src",
+        [FT_HASH_DST] = "outer_dst",
+        [FT_HASH_SPORT] = "outer_sport",
+        [FT_HASH_ENTRY] = "entry",
+    };
+
     out->inputs = inputs;
     for (unsigned field = 0; field < FT_HASH_FIELDS; field++) {
+        const char *name = s->outer ? outer[field] : ft_hash_field_name(field);
         bool uses;
 
-        if (!ft_hash_uses(model, field, &uses) && uses)
-            inputs[out->n_inputs++] = (char *)(uintptr_t)ft_hash_field_name(field);
+        if ((field != FT_HASH_ENTRY || !s->tunnels_differ) &&
+            !ft_hash_uses(&s->model, field, &uses) && uses)
+            inputs[out->n_inputs++] = (char *)(uintptr_t)name;
     }
 }
 
@@ -87,7 +104,7 @@ static void fill_linear(Fabrictrace__Hash *out, const struct ft_hash_set *s,
     out->model = FABRICTRACE__HASH_MODEL__HASH_MODEL_LINEAR;
     out->has_index_bits = true;
     out->index_bits = s->model.index_bits;
-    fill_inputs(out, inputs, &s->model);
+    fill_inputs(out, inputs, s);
     out->never_chosen = never;
     for (uint32_t i = 0; i < s->member_count; i++) {
         if (ft_hash_never_chooses(&s->model, i))
@@ -173,13 +190,34 @@ static bool fill_function(struct function *f, const struct ft_hash_set *s)
     return true;
 }
 
-static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *function,
-                 const char *fabric, int64_t now_ms, const struct ft_emitter *emitter)
+/* What is known of its model. */
+static void fill_model(Fabrictrace__Hash *out, const struct ft_hash_set *s,
+                       char *inputs[FT_HASH_FIELDS], char **never)
+{
+    enum ft_hash_kind kind = ft_hash_set_kind(s);
+
+    out->model = kind == FT_HASH_TABLE ? FABRICTRACE__HASH_MODEL__HASH_MODEL_TABLE
+                                       : FABRICTRACE__HASH_MODEL__HASH_MODEL_UNKNOWN;
+    if (kind == FT_HASH_LINEAR)
+        fill_linear(out, s, inputs, never);
+    if (s->model.kind == FT_HASH_LINEAR && s->predicted > 0) {
+        out->has_accuracy = out->has_predicted = out->has_trusted = true;
+        out->predicted = (uint64_t)(s->predicted + 0.5);
+        out->accuracy = s->right / s->predicted;
+        out->trusted = ft_hash_set_is_trusted(s);
+    }
+    out->has_hashes_outer = out->hashes_outer = s->outer;
+}
+
+static void emit(const struct ft_hash_set *s, const struct ft_hash_set *outer,
+                 Fabrictrace__HashFunction *function, const char *fabric, int64_t now_ms,
+                 const struct ft_emitter *emitter)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Hash out = FABRICTRACE__HASH__INIT;
     char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS];
-    enum ft_hash_kind kind = ft_hash_set_kind(s);
+    uint64_t confirmed = s->confirmed + (outer ? outer->confirmed : 0);
+    uint64_t contradicted = s->contradicted + (outer ? outer->contradicted : 0);
     struct ft_evenness even;
 
     out.has_time_ms = out.has_model = out.has_observations = true;
@@ -193,42 +231,39 @@ static void emit(const struct ft_hash_set *s, Fabrictrace__HashFunction *functio
     out.n_members = s->member_count;
     out.observations = s->offered;
     out.function = function;
-    out.model = kind == FT_HASH_TABLE ? FABRICTRACE__HASH_MODEL__HASH_MODEL_TABLE
-                                      : FABRICTRACE__HASH_MODEL__HASH_MODEL_UNKNOWN;
-    if (kind == FT_HASH_LINEAR)
-        fill_linear(&out, s, inputs, never);
-    if (s->model.kind == FT_HASH_LINEAR && s->predicted > 0) {
-        out.has_accuracy = out.has_predicted = true;
-        out.predicted = (uint64_t)(s->predicted + 0.5);
-        out.accuracy = s->right / s->predicted;
-        out.has_trusted = true;
-        out.trusted = ft_hash_set_is_trusted(s);
-    }
-    out.has_hashes_qp = out.hashes_qp = s->takes_qp;
+    fill_model(&out, outer && ft_hash_set_names_outer(s, outer) ? outer : s, inputs, never);
+    out.has_hashes_qp = out.hashes_qp = s->takes_qp && !out.hashes_outer;
     if (s->flow_count &&
         !ft_evenness(s->flows, s->flow_count, s->entry_count, s->member_count, &even)) {
         out.has_effective_links = out.has_effective_by_chance = true;
         out.effective_links = even.effective;
         out.effective_by_chance = even.by_chance;
     }
-    out.has_confirmed = out.has_contradicted = s->confirmed + s->contradicted > 0;
-    out.confirmed = s->confirmed;
-    out.contradicted = s->contradicted;
+    out.has_confirmed = out.has_contradicted = confirmed + contradicted > 0;
+    out.confirmed = confirmed;
+    out.contradicted = contradicted;
     record.kind_case = FABRICTRACE__RECORD__KIND_HASH;
     record.hash = &out;
     emitter->record(emitter->arg, &record);
 }
 
-void ft_hash_set_emit(const struct ft_hash_set *s, bool function, const char *fabric,
-                      int64_t now_ms, const struct ft_emitter *emitter)
+/* Not of tunnels' headers: who asks for it has flows that are not sent yet. */
+static bool has_function(const struct ft_hash_set *s, const struct ft_hash_set *outer)
+{
+    return ft_hash_set_kind(s) == FT_HASH_LINEAR && !may_take_qp(s) &&
+           !(outer && ft_hash_set_names_outer(s, outer));
+}
+
+void ft_hash_set_emit(const struct ft_hash_set *s, const struct ft_hash_set *outer, bool function,
+                      const char *fabric, int64_t now_ms, const struct ft_emitter *emitter)
 {
     struct function f;
 
-    if (function && ft_hash_set_kind(s) == FT_HASH_LINEAR && !may_take_qp(s)) {
+    if (function && has_function(s, outer)) {
         /* Without memory it has none, as where none is known. */
-        emit(s, fill_function(&f, s) ? &f.m : NULL, fabric, now_ms, emitter);
+        emit(s, outer, fill_function(&f, s) ? &f.m : NULL, fabric, now_ms, emitter);
         free_function(&f);
     } else {
-        emit(s, NULL, fabric, now_ms, emitter);
+        emit(s, outer, NULL, fabric, now_ms, emitter);
     }
 }

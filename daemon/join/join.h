@@ -275,7 +275,7 @@ struct ft_hints *ft_join_hints(const struct ft_join *join);
  * (daemon/hashes/); false: that is not known. */
 struct ft_hint;
 struct ft_join_predictor {
-    bool (*predict)(void *arg, const struct ft_topology *t, const struct ft_flow *flow, uint32_t in,
+    bool (*predict)(void *arg, const struct ft_join *join, const struct ft_flow *flow, uint32_t in,
                     struct ft_hint *hint);
     void *arg;
     bool (*is_ready)(void *arg); /* whether it can say it of any switch; NULL: always */

@@ -73,9 +73,7 @@ static bool add(const struct ft_join *join, const struct ft_flow *flow,
 {
     struct ft_hinted more;
 
-    if (!by->predict ||
-        !by->predict(by->arg, ft_join_topology(join), flow, out->path.hops[out->ask].in,
-                     &list[n]) ||
+    if (!by->predict || !by->predict(by->arg, join, flow, out->path.hops[out->ask].in, &list[n]) ||
         is_contradicted(join, flow, &list[n]) || !weigh(join, flow, list, n + 1, &more))
         return false;
     *out = more;

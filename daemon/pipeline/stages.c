@@ -118,10 +118,10 @@ static bool open_optional(struct ft_stages *s, const struct ft_pipeline_config *
            ((s->counters && s->exporters) || !config->counters_max);
 }
 
-static bool predict(void *arg, const struct ft_topology *t, const struct ft_flow *flow, uint32_t in,
+static bool predict(void *arg, const struct ft_join *join, const struct ft_flow *flow, uint32_t in,
                     struct ft_hint *hint)
 {
-    return ft_hashes_predict(arg, t, flow, in, hint);
+    return ft_hashes_predict(arg, join, flow, in, hint);
 }
 
 static bool may_predict(void *arg)
@@ -129,10 +129,10 @@ static bool may_predict(void *arg)
     return ft_hashes_trusted(arg) > 0;
 }
 
-static bool infer(void *arg, const struct ft_topology *t, const struct ft_flow *flow, uint32_t in,
+static bool infer(void *arg, const struct ft_join *join, const struct ft_flow *flow, uint32_t in,
                   struct ft_hint *hint)
 {
-    return ft_inference_predict(arg, t, flow, in, hint);
+    return ft_inference_predict(arg, ft_join_topology(join), flow, in, hint);
 }
 
 static bool may_infer(void *arg)

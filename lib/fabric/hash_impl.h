@@ -45,6 +45,6 @@ int ft_hash_depends(const struct ft_hash_model *model, uint32_t fields, bool *de
 /* What of a linear model the flows that it agrees with prove (struct ft_hash_proof); *linear:
  * whether they rule out that some part of the header is hashed otherwise and chooses alone. */
 int ft_hash_prove(struct ft_hash_model *model, const struct ft_hash_flow *const *flows,
-                  size_t count, uint32_t members, bool *linear);
+                  size_t count, uint32_t members, uint32_t seen_parts, bool *linear);
 
 #endif

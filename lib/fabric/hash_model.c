@@ -181,7 +181,7 @@ static bool fit_most(struct ft_hash_model *m, const struct ft_hash_flow **flows,
 
 /* Learns from flows in an order that it may change. */
 static int learn(struct ft_hash_model *m, const struct ft_hash_flow **flows, size_t count,
-                 uint32_t members)
+                 uint32_t members, uint32_t seen_parts)
 {
     size_t needed = directions(m, flows, count) + 2 * (size_t)members + SPARE, agreed = count;
     bool linear;
@@ -192,14 +192,14 @@ static int learn(struct ft_hash_model *m, const struct ft_hash_flow **flows, siz
         m->kind = FT_HASH_TABLE;
     if (m->kind != FT_HASH_LINEAR)
         return 0;
-    rc = ft_hash_prove(m, flows, agreed, members, &linear);
+    rc = ft_hash_prove(m, flows, agreed, members, seen_parts, &linear);
     if (rc || !linear || agreed < m->row_count + FT_HASH_PROOF + 1)
         m->kind = FT_HASH_UNKNOWN;
     return rc;
 }
 
-int ft_hash_learn(struct ft_hash_model *m, const struct ft_hash_flow *flows, size_t count,
-                  uint32_t members)
+int ft_hash_learn_seen(struct ft_hash_model *m, const struct ft_hash_flow *flows, size_t count,
+                       uint32_t members, uint32_t seen_parts)
 {
     const struct ft_hash_flow **order;
     struct ft_hash_row *rows;
@@ -213,7 +213,7 @@ int ft_hash_learn(struct ft_hash_model *m, const struct ft_hash_flow *flows, siz
     for (size_t i = 0; order && i < count; i++)
         order[i] = &flows[i];
     if (order && m->rows)
-        rc = learn(m, order, count, members);
+        rc = learn(m, order, count, members, seen_parts);
     free(order);
     if (rc) {
         ft_hash_model_free(m);
@@ -225,6 +225,12 @@ int ft_hash_learn(struct ft_hash_model *m, const struct ft_hash_flow *flows, siz
     if (rows)
         m->rows = rows;
     return 0;
+}
+
+int ft_hash_learn(struct ft_hash_model *m, const struct ft_hash_flow *flows, size_t count,
+                  uint32_t members)
+{
+    return ft_hash_learn_seen(m, flows, count, members, 0);
 }
 
 void ft_hash_model_free(struct ft_hash_model *m)

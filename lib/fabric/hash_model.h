@@ -73,7 +73,9 @@ struct ft_hash_row {
 
 /* Parts of a header by themselves: where from (address and port of entry), where to, the source
  * port, and any two of these. */
-#define FT_HASH_PARTS 6
+#define FT_HASH_PARTS     6
+#define FT_HASH_PART_FROM 0
+#define FT_HASH_PART_TO   1
 
 struct ft_hash_model {
     enum ft_hash_kind kind;
@@ -82,7 +84,7 @@ struct ft_hash_model {
     struct ft_hash_input origin;
     struct ft_hash_row *rows;             /* in echelon form */
     uint32_t member[FT_HASH_MEMBERS_MAX]; /* by index; FT_HASH_MEMBERS_MAX: not seen */
-    uint32_t unproven; /* a bit for each part: its values may be hashed otherwise */
+    uint32_t unproven; /* a bit for each part: of others than were seen nothing is known */
     uint32_t *seen;    /* digests of the values of unproven parts, each part's in order */
     uint32_t seen_at[FT_HASH_PARTS + 1]; /* where a part's begin */
 };
@@ -91,6 +93,10 @@ struct ft_hash_model {
  * may be on a link that is not its hash's (it moved meanwhile). -ENOMEM leaves the model empty. */
 int ft_hash_learn(struct ft_hash_model *model, const struct ft_hash_flow *flows, size_t count,
                   uint32_t members);
+/* The same, but of these parts, a bit each, flows are predicted for values alone that a flow had
+ * that was learnt from, whatever is proven. */
+int ft_hash_learn_seen(struct ft_hash_model *model, const struct ft_hash_flow *flows, size_t count,
+                       uint32_t members, uint32_t seen_parts);
 void ft_hash_model_free(struct ft_hash_model *model);
 
 /* The link of a flow by a linear model; FT_HASH_MEMBERS_MAX where the flows that it was learnt from

@@ -20,7 +20,8 @@
 #define TWO_PROOF_BITS 20
 #define ONES           3 /* parts that are one by themselves come first */
 
-static const uint32_t parts[FT_HASH_PARTS] = {SRC, DST, SPORT, SRC | DST, SRC | SPORT, DST | SPORT};
+static const uint32_t parts[FT_HASH_PARTS] = {
+    [FT_HASH_PART_FROM] = SRC, [FT_HASH_PART_TO] = DST, SPORT, SRC | DST, SRC | SPORT, DST | SPORT};
 
 uint32_t ft_hash_part_fields(uint32_t part)
 {
@@ -125,7 +126,7 @@ static bool is_ruled_out(const struct ft_hash_model *m, uint32_t part, size_t va
 }
 
 int ft_hash_prove(struct ft_hash_model *m, const struct ft_hash_flow *const *flows, size_t count,
-                  uint32_t members, bool *linear)
+                  uint32_t members, uint32_t seen_parts, bool *linear)
 {
     uint32_t *seen = calloc(count * FT_HASH_PARTS + 1, sizeof(*seen)), *fewer;
     struct ft_hash_row *rows = calloc(FT_HASH_BITS, sizeof(*rows));
@@ -142,7 +143,7 @@ int ft_hash_prove(struct ft_hash_model *m, const struct ft_hash_flow *const *flo
         rc = ft_hash_depends(m, ALL & ~parts[part], &depends);
         m->seen_at[part] = used;
         *linear &= depends || proven;
-        if (!proven) {
+        if (!proven || seen_parts >> part & 1) {
             m->unproven |= 1u << part;
             used += (uint32_t)n;
         }

@@ -429,6 +429,7 @@ export interface Hash {
     effective_links?: number;
     effective_by_chance?: number;
     hashes_qp?: boolean;
+    hashes_outer?: boolean;
 }
 
 export interface QueuePair {

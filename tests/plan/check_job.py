@@ -208,6 +208,21 @@ class Refused(unittest.TestCase):
         self.assertIn("does not follow from addresses and ports alone",
                       self.refused(job, hashed.records(job, function=keyed)))
 
+    def test_tunnels(self):
+        """Leaves put flows into tunnels, whose port has nothing to do with theirs, and hash those."""
+        def outer(flow):
+            ends = ["10.255.0." + a.split(".")[2] for a in flow[:2]]
+            return *ends, int.from_bytes(hashlib.blake2b(repr(flow).encode(), digest_size=2).digest(), "big")
+
+        def lines(job):
+            for r in hashed.records(job, function=lambda flow: hashed.crc(outer(flow))):
+                flow = r["flow"]["src"], r["flow"]["dst"], r["flow"]["sport"]
+                first = r.get("agent") in (None, "192.0.2." + flow[0].split(".")[2])
+                yield r if first else {**r, "outer": {**hashed.tuple_of(outer(flow)), "dport": 4789}}
+
+        job = hashed.permutation(7)
+        self.assertIn("switch 'leaf1': it hashes the header of the tunnel", self.refused(job, lines(job)))
+
     def test_without_ports(self):
         def addresses(flow):
             return hashed.crc((flow[0], flow[1], 0))

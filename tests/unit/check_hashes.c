@@ -299,8 +299,8 @@ static void learn(uint32_t window)
     ft_hashes_begin(hashes);
 }
 
-static bool predict(void *arg, const struct ft_topology *of, const struct ft_flow *flow,
-                    uint32_t in, struct ft_hint *hint)
+static bool predict(void *arg, const struct ft_join *of, const struct ft_flow *flow, uint32_t in,
+                    struct ft_hint *hint)
 {
     return ft_hashes_predict(arg, of, flow, in, hint);
 }

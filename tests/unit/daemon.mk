@@ -494,6 +494,13 @@ tests_unit_check_hashes_SOURCES = tests/unit/check_hashes.c tests/unit/unit.h
 tests_unit_check_hashes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_hashes_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_hashes_outer
+TESTS += tests/unit/check_hashes_outer
+tests_unit_check_hashes_outer_SOURCES = tests/unit/check_hashes_outer.c tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_hashes_outer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_hashes_outer_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_prober
 TESTS += tests/unit/check_prober
 tests_unit_check_prober_SOURCES = tests/unit/check_prober.c tests/unit/join_rig.h \
