@@ -161,6 +161,7 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
 {
     const struct ft_topology *t = ft_join_topology(join);
     struct ft_said_of_flow *said = ft_hints_of(ft_join_hints(join), &flow->tuple);
+    const struct ft_tuple *header = flow->tunnel ? ft_flow_outer(join, flow) : &flow->tuple;
     bool known = flow->state == FT_PATH_RESOLVED;
     struct ft_oracle_of_switch *s;
     const char *name, *in, *command;
@@ -168,7 +169,7 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
 
     for (uint32_t i = 0; said && i < said->count; i++)
         check_said(o, join, flow, &said->said[i]);
-    if ((known && o->checks * CHECKED_OF > o->stats.asked) ||
+    if (!header || (known && o->checks * CHECKED_OF > o->stats.asked) ||
         !ft_flow_is_elephant(join, flow, o->config.window_ms, o->config.elephant) ||
         !ft_flow_unknown(join, flow, &switch_id, &port) || was_asked(said, flow, switch_id))
         return false;
@@ -182,9 +183,7 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
         return false;
     }
     s = switch_of(o, name, now_ms);
-    if (!s || now_ms < s->next_ms ||
-        !ft_asking_write(&q->ask, command, name, in,
-                         flow->tunnel ? &flow->tunnel->outer : &flow->tuple))
+    if (!s || now_ms < s->next_ms || !ft_asking_write(&q->ask, command, name, in, header))
         return false;
     q->flow = flow->tuple;
     /* Until it answers, so that nobody asks twice. */

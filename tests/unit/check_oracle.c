@@ -107,6 +107,45 @@ START_TEST(a_flow_that_bears_its_path_is_not_asked_about)
 }
 END_TEST
 
+/* Samples of the flow's last switch, inside a tunnel from that port. */
+static void tunnelled(uint16_t sport, uint16_t outer_sport, int64_t at_ms)
+{
+    const struct ft_observed_rest rest = {.has_outer = true,
+                                          .outer = {.src = ft_ip4((uint8_t[4]){10, 255, 0, 1}),
+                                                    .dst = ft_ip4((uint8_t[4]){10, 255, 0, 2}),
+                                                    .sport = outer_sport,
+                                                    .dport = 4789,
+                                                    .proto = FT_PROTO_UDP}};
+    struct ft_observation o = join_rig_seen(sport, 0, 500000000, 10);
+
+    o.agent = leafspine_switch_ip(1);
+    o.in_ifindex = 0;
+    o.out_ifindex = 1;
+    o.first_ms = o.last_ms = at_ms;
+    o.rest = &rest;
+    join_rig_take(&rig, &o);
+}
+
+/* Another one may be the present one, and the answer of another path. */
+START_TEST(of_a_flow_in_a_tunnel_that_one_is_asked_about)
+{
+    static const char *const words[] = {"leaf0", "host0", "10.255.0.1", "10.255.0.2",
+                                        "17",    "7",     "4789"};
+
+    for (uint16_t tunnels = 1; tunnels <= 2; tunnels++) {
+        begin();
+        report(77, 500000000);
+        for (uint16_t i = 0; i < tunnels; i++)
+            tunnelled(77, (uint16_t)(7 + i), JOIN_RIG_START_MS + 3000 + 1000 * i);
+        join_rig_seal(&rig);
+        ck_assert_int_eq(next(NOW_MS), tunnels == 1);
+        for (size_t i = 0; tunnels == 1 && i < sizeof(words) / sizeof(words[0]); i++)
+            ck_assert_str_eq(q.ask.argv[4 + i], words[i]);
+        end();
+    }
+}
+END_TEST
+
 START_TEST(an_answer_shows_a_path_and_resolves_none)
 {
     struct ft_hinted way;
@@ -288,6 +327,7 @@ START_TEST(names_are_no_commands)
 END_TEST
 
 FT_UNIT_MAIN("oracle", a_flow_that_bears_its_path_is_not_asked_about,
-             a_question_is_a_list_of_arguments, an_answer_shows_a_path_and_resolves_none,
-             questions_are_few, what_is_no_port_is_no_answer, a_sample_contradicts_an_answer,
+             of_a_flow_in_a_tunnel_that_one_is_asked_about, a_question_is_a_list_of_arguments,
+             an_answer_shows_a_path_and_resolves_none, questions_are_few,
+             what_is_no_port_is_no_answer, a_sample_contradicts_an_answer,
              who_is_wrong_is_not_believed, names_are_no_commands)
