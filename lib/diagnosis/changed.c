@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A rank without its like, such as the stage of a single pipeline, is slow where its own time grew
- * against its past, that of no other rank did, and the others wait more than it does.
+ * against its past by more than those of other ranks do by chance, that of no other rank did as
+ * much, and the others wait more than it does.
  */
 #include "config.h"
 
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/task.h"
 #include "lib/diagnosis/found.h"
@@ -16,6 +18,7 @@
 #include "lib/diagnosis/roles.h"
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
+#include "lib/diagnosis/wander.h"
 
 #define BLOCKS_MIN 16
 #define RANKS_MIN  2
@@ -28,41 +31,62 @@ struct change {
     double *values, *room;
     uint32_t process;
     size_t first, end; /* rows */
+    struct ft_wander_stretch stretch;
     double ratio;
 };
 
-/* Whether a process's own time, in blocks of its operations, grew; the rows from when on. */
-static bool grew(struct change *c, uint32_t process)
+/* A process's own time in blocks of so many of its operations, into the values; 0: too few. */
+static size_t blocks_of(struct change *c, uint32_t process, size_t *period)
 {
     const struct ft_matched *m = c->m;
-    size_t first = m->first[process], count = m->first[process + 1] - first, period, blocks;
-    struct ft_slowness slow;
-    double usual, wall;
+    size_t first = m->first[process], count = m->first[process + 1] - first, blocks;
 
     ft_task_spend(m->task, 1 + count);
     if (count < BLOCKS_MIN + 1)
-        return false;
+        return 0;
     for (size_t i = 1; i < count; i++)
         c->values[i - 1] = (double)(m->own_ns[first + i] - m->own_ns[first + i - 1]);
-    period = ft_period(c->values, count - 1, BLOCKS_MIN, c->room);
-    blocks = (count - 1) / period;
+    *period = ft_period(c->values, count - 1, BLOCKS_MIN, c->room);
+    blocks = (count - 1) / *period;
     for (size_t b = 0; b < blocks; b++)
         c->values[b] =
-            (double)(m->own_ns[first + (b + 1) * period] - m->own_ns[first + b * period]);
-    for (size_t b = 0; b < blocks; b++)
-        c->room[b] = c->values[b];
-    usual = ft_quantile(c->room, blocks, FT_SLOWNESS_PAST);
+            (double)(m->own_ns[first + (b + 1) * *period] - m->own_ns[first + b * *period]);
+    memcpy(c->room, c->values, blocks * sizeof(*c->room));
+    return blocks;
+}
+
+static double wall_of(const struct ft_matched *m, uint32_t process, size_t blocks)
+{
+    return (double)(m->op[m->first[process + 1] - 1].start_ns - m->op[m->first[process]].start_ns) /
+           (double)blocks;
+}
+
+/* Whether a process's own time grew; the rows from when on. */
+static bool grew(struct change *c, uint32_t process)
+{
+    const struct ft_matched *m = c->m;
+    size_t first = m->first[process], period, blocks = blocks_of(c, process, &period);
+    struct ft_slowness slow;
+    double usual, wall;
+
+    usual = blocks ? ft_quantile(c->room, blocks, FT_SLOWNESS_PAST) : 0;
     if (!(usual > 0))
         return false;
     for (size_t b = 0; b < blocks; b++)
         c->values[b] = log(fmax(c->values[b], 1) / usual);
     if (!ft_slowness_of(c->values, blocks, 0, c->room, &slow))
         return false;
-    wall = (double)(m->op[first + count - 1].start_ns - m->op[first].start_ns) / (double)blocks;
+    wall = wall_of(m, process, blocks);
     c->process = process;
     c->first = first + slow.first * period;
     c->end = first + slow.end * period;
     c->ratio = slow.ratio;
+    c->stretch = (struct ft_wander_stretch){.process = process,
+                                            .members = 1,
+                                            .blocks = slow.end - slow.first,
+                                            .of = blocks,
+                                            .wall_ns = wall,
+                                            .excess = log(slow.ratio)};
     return (slow.ratio - 1) * usual >= RELEVANT * wall;
 }
 
@@ -86,6 +110,48 @@ static bool others_wait(const struct change *c)
             c->room[n++] = (double)(c->lost_ns[end] - c->lost_ns[first]);
     }
     return n > 0 && own < ft_median(c->room, n);
+}
+
+/* What a process's own time differs from its usual one by, for the comparison. */
+static int take(struct change *c, struct ft_wander *wander, struct ft_member *member)
+{
+    size_t period, blocks = blocks_of(c, member->process, &period);
+    double usual = ft_median(c->room, blocks);
+    struct ft_wander_pace pace = {.member = member, .members = 1, .blocks = blocks};
+    int rc = -ENOMEM;
+
+    if (!(usual > 0))
+        return 0;
+    pace.wall_ns = wall_of(c->m, member->process, blocks);
+    pace.excess = calloc(blocks, sizeof(*pace.excess));
+    pace.rows = calloc(1, sizeof(*pace.rows));
+    if (pace.excess && pace.rows) {
+        pace.rows[0] = FT_WANDER_BOTH;
+        for (size_t b = 0; b < blocks; b++)
+            pace.excess[b] = log(fmax(c->values[b], 1) / usual);
+        rc = ft_wander_take(wander, &pace);
+    }
+    free(pace.excess);
+    free(pace.rows);
+    return rc;
+}
+
+/* Whether it grew by more than the own times of others do by chance. 0, 1, or -ENOMEM. */
+static int stands_out(struct change *c, const struct ft_wander_stretch *stretch)
+{
+    struct ft_member *members = calloc(c->m->process_count, sizeof(*members));
+    struct ft_wander *wander = ft_wander_new(c->m);
+    int rc = members && wander ? 0 : -ENOMEM;
+
+    for (uint32_t p = 0; p < c->m->process_count && rc == 0; p++) {
+        members[p].process = p;
+        rc = take(c, wander, &members[p]);
+    }
+    if (rc == 0)
+        rc = ft_wander_stands_out(wander, stretch);
+    ft_wander_free(wander);
+    free(members);
+    return rc;
 }
 
 static int describe(const struct change *c, struct ft_diagnoses *found)
@@ -137,8 +203,12 @@ int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
         }
         if (count == 1 && m->process_count >= RANKS_MIN &&
             (m->process_count > RANKS_MIN || culprit.ratio >= OF_TWO) &&
-            !has_like(roles, (uint32_t)m->process_count, culprit.process) && others_wait(&culprit))
-            rc = describe(&culprit, found);
+            !has_like(roles, (uint32_t)m->process_count, culprit.process) &&
+            others_wait(&culprit)) {
+            rc = stands_out(&c, &culprit.stretch);
+            if (rc > 0)
+                rc = describe(&culprit, found);
+        }
     }
     free(lost);
     free(roles);

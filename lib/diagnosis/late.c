@@ -7,6 +7,9 @@
  * operations. A rank is late where its own time is longer than that of its like between the same
  * two collectives, through a stretch of them and beyond their noise, and the others wait for it.
  *
+ * Of many ranks, whose own times wander, one is late by chance: who is late has to be so by more
+ * than others become at any time (wander.h).
+ *
  * Where operations cover nearly all the time, work runs beside them, and the own time is all in
  * which a rank does not wait. Transfers are in it, so that all ranks of a slow communicator, and
  * both ends of a slow transfer, have more of it than others: who has no more of it without what its
@@ -20,11 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/task.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
 #include "lib/diagnosis/roles.h"
 #include "lib/diagnosis/stats.h"
+#include "lib/diagnosis/wander.h"
 
 #define GROUPS_MIN  12
 #define BLOCKS_MIN  8
@@ -54,13 +59,21 @@ struct pace {
     double *own, *late, *later, *excess; /* late: by lengths, later: by clocks */
     double *outside;                     /* own, less what operations take */
     double *wall, *room, *others;
+    uint8_t *rows; /* enum ft_wander_row */
     double base, wall_base;
 };
 
 struct culprit {
-    uint32_t process, position;
-    size_t first, end;
-    double excess, sigmas;
+    uint32_t comm, process, position, row; /* row: the first */
+    size_t first, end, blocks;
+    double excess, sigmas, felt_ns, wall_ns;
+};
+
+/* What the communicators show, and who is to be compared with all of it. */
+struct seen {
+    struct ft_wander *wander;
+    struct culprit *culprits;
+    size_t count, size;
 };
 
 static double length_of(const struct ft_operation *op)
@@ -285,7 +298,7 @@ static bool is_late(const struct pace *p, struct culprit *c)
     if (likes >= 2)
         spread = noise_of(p, c, spread, usual);
     spread = fmax(spread, ft_median(p->others + p->members, likes));
-    felt = middle_of(p, p->late, c->position, c->first, c->end, NULL);
+    felt = c->felt_ns = middle_of(p, p->late, c->position, c->first, c->end, NULL);
     /* With one like it alone, which of the two is odd shows by their clocks alone. */
     if (likes < 2)
         felt = fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
@@ -295,24 +308,25 @@ static bool is_late(const struct pace *p, struct culprit *c)
            excess >= SIGMAS_LIKE * usual && felt >= FELT * excess * p->base;
 }
 
-static bool has_like(const struct pace *p, size_t position)
+/* How many others do the same work, counted up to most. */
+static size_t likes_of(const struct pace *p, size_t position, size_t most)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    size_t likes = 0;
 
-    for (size_t j = 0; j < p->members; j++) {
+    for (size_t j = 0; j < p->members && likes < most; j++) {
         if (j % 64 == 0)
             ft_task_spend(p->m->task, 1);
-        if (j != position && p->roles[member[j].process] == p->roles[member[position].process])
-            return true;
+        likes += j != position && p->roles[member[j].process] == p->roles[member[position].process];
     }
-    return false;
+    return likes;
 }
 
-static int describe(const struct pace *p, const struct culprit *c, struct ft_diagnoses *found)
+static int describe(const struct ft_matched *m, const struct culprit *c, struct ft_diagnoses *found)
 {
-    const struct ft_matched *m = p->m;
+    const struct ft_member *member = &m->members[m->comm_members[c->comm]];
+    size_t members = ft_matched_size(m, c->comm);
     struct ft_diagnosis *d;
-    uint32_t row;
 
     for (size_t i = 0; i < found->count; i++) {
         d = &found->items[i];
@@ -328,60 +342,96 @@ static int describe(const struct pace *p, const struct culprit *c, struct ft_dia
     d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
     if (!d)
         return -ENOMEM;
-    row = row_of(p, c->first * p->period + 1, c->position);
     d->process = c->process;
-    d->comm = p->comm;
-    d->function = m->op[row].function;
-    d->since_ns = m->op[row].start_ns;
+    d->comm = c->comm;
+    d->function = m->op[c->row].function;
+    d->since_ns = m->op[c->row].start_ns;
     d->slowdown = 1 + c->excess;
     d->confidence = c->sigmas > 2 * SIGMAS ? 0.95 : 0.85;
     d->waiting = calloc(FT_DIAGNOSIS_WAITING, sizeof(*d->waiting));
     if (!d->waiting)
         return -ENOMEM;
-    for (size_t i = 0; i < p->members; i++)
+    for (size_t i = 0; i < members; i++)
         if (i != c->position && d->waiting_count < FT_DIAGNOSIS_WAITING)
-            d->waiting[d->waiting_count++] = m->members[m->comm_members[p->comm] + i].process;
-    d->waiting_count = p->members - 1;
+            d->waiting[d->waiting_count++] = member[i].process;
+    d->waiting_count = members - 1;
     ft_texts_add(
         &d->reasons,
         "outside of operations it takes %.2f times as long as ranks like it, in %zu periods",
         d->slowdown, c->end - c->first);
     ft_texts_add(&d->reasons, "%zu ranks of communicator %s wait for it, %.3f ms of each %.3f ms",
-                 d->waiting_count, ft_operations_comm(m->ops, p->comm),
-                 middle_of(p, p->late, c->position, c->first, c->end, NULL) / 1e6,
-                 p->wall_base / 1e6);
+                 d->waiting_count, ft_operations_comm(m->ops, d->comm), c->felt_ns / 1e6,
+                 c->wall_ns / 1e6);
     return 0;
 }
 
-static int search(struct pace *p, struct ft_diagnoses *found)
+/* So many are late: the median of more than twice as many hides them. */
+static void set_rows(struct pace *p, size_t late)
+{
+    size_t most = 2 * (late > 0 ? late : 1) + 1;
+
+    for (size_t i = 0; i < p->members; i++) {
+        size_t likes = likes_of(p, i, most);
+
+        p->rows[i] = likes == most ? FT_WANDER_BOTH : likes ? FT_WANDER_ABOVE : FT_WANDER_NONE;
+    }
+}
+
+static int search(struct pace *p, struct seen *seen)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     struct culprit culprits[64];
     size_t count = 0;
     bool one_host = true;
-    int rc = 0;
 
     for (size_t i = 0; i < p->members && count < sizeof(culprits) / sizeof(culprits[0]); i++) {
-        struct culprit c = {.process = member[i].process, .position = (uint32_t)i};
+        struct culprit c = {.comm = p->comm, .process = member[i].process, .position = (uint32_t)i};
 
         ft_task_spend(p->m->task, 1 + p->blocks / 16);
-        if (!has_like(p, i))
+        if (likes_of(p, i, 1) == 0)
             continue;
         ft_stretch(p->excess + i * p->blocks, p->blocks, EXCESS / 2, 0.5, &c.first, &c.end);
         if (c.end <= c.first || !is_late(p, &c))
             continue;
         one_host = one_host && p->m->process[c.process].host ==
                                    p->m->process[count ? culprits->process : c.process].host;
+        c.row = row_of(p, c.first * p->period + 1, i);
+        c.wall_ns = p->wall_base;
+        c.blocks = p->blocks;
         culprits[count++] = c;
     }
+    set_rows(p, count);
     if (count > CULPRITS && !one_host)
         return 0;
-    for (size_t i = 0; i < count && rc == 0; i++)
-        rc = describe(p, &culprits[i], found);
+    for (size_t i = 0; i < count; i++) {
+        struct culprit *all = ft_grow(seen->culprits, seen->count, &seen->size, sizeof(*all));
+
+        if (!all)
+            return -ENOMEM;
+        seen->culprits = all;
+        all[seen->count++] = culprits[i];
+        ft_wander_suspect(seen->wander, culprits[i].process);
+    }
+    return 0;
+}
+
+/* For the comparison with all others. */
+static int take(struct pace *p, struct seen *seen)
+{
+    struct ft_wander_pace pace = {.member = &p->m->members[p->m->comm_members[p->comm]],
+                                  .members = p->members,
+                                  .blocks = p->blocks,
+                                  .wall_ns = p->wall_base,
+                                  .excess = p->excess,
+                                  .rows = p->rows};
+    int rc = ft_wander_take(seen->wander, &pace);
+
+    p->excess = pace.excess;
+    p->rows = pace.rows;
     return rc;
 }
 
-static int judge(struct pace *p, struct ft_diagnoses *found)
+static int judge(struct pace *p, struct seen *seen)
 {
     size_t steps = p->groups - 1, most = steps > p->members ? steps : p->members;
     int rc = -ENOMEM;
@@ -394,8 +444,9 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
     p->wall = calloc(steps, sizeof(*p->wall));
     p->room = calloc(most, sizeof(*p->room));
     p->others = calloc(2 * most, sizeof(*p->others));
+    p->rows = calloc(p->members, sizeof(*p->rows));
     if (p->own && p->late && p->later && p->excess && p->outside && p->wall && p->room &&
-        p->others) {
+        p->others && p->rows) {
         p->beside = works_beside(p);
         for (size_t k = 1; k <= steps; k++) {
             ft_task_spend(p->m->task, 1 + p->members / 4);
@@ -407,7 +458,9 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
         p->blocks = steps / p->period;
         fill(p);
         compare(p);
-        rc = p->base > 0 ? search(p, found) : 0;
+        rc = p->base > 0 ? search(p, seen) : 0;
+        if (rc == 0 && p->base > 0)
+            rc = take(p, seen);
     }
     free(p->own);
     free(p->late);
@@ -417,6 +470,28 @@ static int judge(struct pace *p, struct ft_diagnoses *found)
     free(p->wall);
     free(p->room);
     free(p->others);
+    free(p->rows);
+    return rc;
+}
+
+/* Those whom chance does not explain. */
+static int report(const struct ft_matched *m, const struct seen *seen, struct ft_diagnoses *found)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < seen->count && rc == 0; i++) {
+        const struct culprit *c = &seen->culprits[i];
+        struct ft_wander_stretch stretch = {.process = c->process,
+                                            .members = ft_matched_size(m, c->comm),
+                                            .blocks = c->end - c->first,
+                                            .of = c->blocks,
+                                            .wall_ns = c->wall_ns,
+                                            .excess = c->excess};
+
+        rc = ft_wander_stands_out(seen->wander, &stretch);
+        if (rc > 0)
+            rc = describe(m, c, found);
+    }
     return rc;
 }
 
@@ -424,7 +499,8 @@ int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
 {
     uint64_t *roles = ft_roles_new(m), *lost = ft_lost_new(m), *inside = ft_inside_new(m);
     uint32_t *groups = calloc(m->group_count + 1, sizeof(*groups));
-    int rc = roles && lost && inside && groups ? 0 : -ENOMEM;
+    struct seen seen = {.wander = ft_wander_new(m)};
+    int rc = roles && lost && inside && groups && seen.wander ? 0 : -ENOMEM;
 
     for (uint32_t comm = 0; comm < m->comm_count && rc == 0; comm++) {
         struct pace p = {.m = m,
@@ -442,8 +518,12 @@ int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
                 groups[p.groups++] = (uint32_t)g;
         }
         if (p.members >= 2 && p.groups >= GROUPS_MIN)
-            rc = judge(&p, found);
+            rc = judge(&p, &seen);
     }
+    if (rc == 0)
+        rc = report(m, &seen, found);
+    ft_wander_free(seen.wander);
+    free(seen.culprits);
     free(roles);
     free(lost);
     free(inside);

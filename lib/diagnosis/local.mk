@@ -25,4 +25,5 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/stats.c lib/diagnosis/stats.h \
 	lib/diagnosis/transfers.c \
 	lib/diagnosis/tree.c lib/diagnosis/tree.h \
-	lib/diagnosis/waits.c lib/diagnosis/waits.h
+	lib/diagnosis/waits.c lib/diagnosis/waits.h \
+	lib/diagnosis/wander.c lib/diagnosis/wander.h

@@ -179,7 +179,7 @@ def near_of(job, rank):
 
 def healthy(seed, **options):
     rng = random.Random(f"healthy{seed}")
-    return Job(seed, *rng.choice(SHAPES), steps=120, gpus=4, **options)
+    return Job(seed, *rng.choice(SHAPES), gpus=4, **{"steps": 120, **options})
 
 
 def on_fabric(seed, kind=None, shape=None, **options):
@@ -280,6 +280,7 @@ CASES = {
         (lambda s: healthy(s, pause_every=20, pause=4000 * MS, pause_rank=0), None, False),
     "healthy, uneven lengths": (lambda s: healthy(s, uneven=0.25), None, False),
     "healthy, long last stage": (lambda s: healthy(s, last_stage=1.6), None, False),
+    "healthy, all wander": (lambda s: healthy(s, wander=0.2, steps=400), None, False),
 }
 
 

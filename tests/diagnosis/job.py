@@ -48,6 +48,7 @@ class Job:
         self.skew = options.get("skew", 2 * MS)  # of hosts' clocks, either way
         self.by_function = options.get("by_function", False)
         self.stagger = options.get("stagger", 0.02)  # ranks leave an operation within this share
+        self.wander = options.get("wander", 0.0)  # how far each rank's pace goes up and down by itself, slowly
         self.starved = options.get("starved", 0.0)  # how much hosts without time delay transfers, now and then
         self.delays = {}
         self.base = 1_760_000_000_000_000_000 + self.random.randrange(10 ** 15)
@@ -60,6 +61,17 @@ class Job:
         self.posted = collections.defaultdict(collections.deque)
         self.count = collections.Counter()
         self.length = {}
+        self.paces = [self.pace_of() for _ in range(self.ranks)] if self.wander else []
+
+    def pace_of(self):
+        """Of a rank, what its computation takes from step to step: a sine, or a walk that turns at its ends."""
+        if self.random.random() < 0.5:
+            period, phase = self.random.uniform(15, 120), self.random.random()
+            return [1 + self.wander * math.sin(2 * math.pi * (s / period + phase)) for s in range(self.steps)]
+        pace, stride = [self.random.uniform(-1, 1)], self.random.uniform(0.04, 0.2)
+        for _ in range(self.steps):
+            pace.append(max(-1, min(1, pace[-1] + self.random.gauss(0, stride))))
+        return [1 + self.wander * p for p in pace]
 
     # Who is where.
     def coordinates(self, rank):
@@ -90,6 +102,8 @@ class Job:
         ns = self.compute * share * max(0.2, self.random.gauss(1, self.jitter))
         if self.uneven:
             ns *= self.length.setdefault((step, d), self.random.lognormvariate(0, self.uneven))
+        if self.paces:
+            ns *= self.paces[rank][step]
         if p == self.pp - 1:
             ns *= self.last_stage
         if f.kind in ("noncomm_slow", "mixed") and rank == f.rank and f.at(step):

@@ -14,6 +14,7 @@ import argparse
 import csv
 import io
 import json
+import math
 import pathlib
 import random
 import subprocess
@@ -33,6 +34,21 @@ class Trouble:
 
     def __str__(self):
         return f"{self.kind or 'well'} rank {self.rank} peer {self.peer} step {self.step} size {self.size:.2f}"
+
+
+def walk(rng, size, steps):
+    """A random walk between 1 - size and 1 + size, from anywhere in it."""
+    x, values, stride = rng.uniform(-size, size), [], size * rng.uniform(0.04, 0.2)
+    for _ in range(steps):
+        x += rng.gauss(0, stride)
+        x = 2 * size - x if x > size else -2 * size - x if x < -size else x
+        values.append(1 + max(-size, min(size, x)))
+    return values
+
+
+def sine(rng, size, steps):
+    period, phase = rng.uniform(15, 120), rng.random()
+    return [1 + size * math.sin(2 * math.pi * (step / period + phase)) for step in range(steps)]
 
 
 class Table:
@@ -59,6 +75,8 @@ class Table:
         self.rows, self.count = [], {}
         self.stuck = set()  # ranks that go no further
         self.lengths = {}
+        wander, least, most = habits.get("wander", (None, 0, 0))
+        self.wander = [wander(self.rng, self.rng.uniform(least, most), steps) for _ in range(ranks)] if wander else []
 
     def host(self, rank):
         return rank // self.gpus
@@ -71,6 +89,8 @@ class Table:
         ns = self.compute_ns * share * max(0.3, self.rng.gauss(1, self.noise))
         if self.uneven:
             ns *= self.lengths.setdefault((step, replica), self.rng.lognormvariate(0, self.uneven))
+        if self.wander:
+            ns *= self.wander[rank][step]
         for t in self.trouble("late", step):
             ns *= t.size if t.rank == rank else 1
         for t in self.trouble("drifts", step):
@@ -271,11 +291,12 @@ SPAN = {World: 40, Shards: 30, Turns: 20, Experts: 20}
 
 def draw(seed, kinds, jobs, size=(1.5, 3.0), hosts_apart=False, **habits):
     """A job of one of these kinds with such faults, which begin in the middle third."""
-    rng = random.Random(f"{kinds}{seed}{sorted(habits.items())}")
+    kept = [(k, (v[0].__name__, *v[1:]) if k == "wander" else v) for k, v in sorted(habits.items())]
+    rng = random.Random(f"{kinds}{seed}{kept}")
     job = rng.choice(jobs)
     steps = habits.pop("steps", SPAN[job])
     # Two faults on hosts of their own, each with a peer, need four hosts.
-    ranks = [size for size in SIZES[job] if not hosts_apart or size >= 32]
+    ranks = [size for size in SIZES[job] if (not hosts_apart or size >= 32) and size <= habits.get("most", 512)]
     table = job(rng, rng.choice(ranks), steps, **habits)
     for kind in kinds:
         taken = {t.rank for t in table.troubles} | {t.peer for t in table.troubles}
@@ -338,6 +359,7 @@ def vanish(table, rows):
 
 ALL, PAIRED = (World, Shards, Turns, Experts), (Turns, Experts)
 HANG, SLOW = ("noncomm_hang",), ("noncomm_slow", "mixed")
+LONG = {"steps": 120, "most": 128}
 BUSY = {"compute_ms": 8, "bytes": 256 << 20}  # the network is most of the time
 # name: (table of a seed, syndromes, what is done with its rows, whether it must be told)
 CASES = {
@@ -359,6 +381,9 @@ CASES = {
         (lambda s: draw(s, (), ALL, steps=4), (), lambda t, r: cut(t, r, t.rng.uniform(0.3, 1)), False),
     "well, lines missing": (lambda s: draw(s, (), ALL), (), lambda t, r: thin(t, r, 0.01), False),
     "well, a host's lines end": (lambda s: draw(s, (), ALL), (), vanish, False),
+    **{f"well, {wander.__name__}s of {least if least < most else ''}{' to ' if least < most else ''}{most} %":
+       (lambda s, w=wander, a=least, b=most: draw(s, (), ALL, wander=(w, a / 100, b / 100), **LONG), (), None, False)
+       for wander in (walk, sine) for least, most in ((5, 5), (10, 10), (20, 20), (5, 20))},
     "never enters": (lambda s: draw(s, ("never enters",), ALL), HANG, None, True),
     "never enters, clocks apart": (lambda s: draw(s, ("never enters",), ALL, apart_ms=4000), HANG, None, True),
     "never enters, uneven": (lambda s: draw(s, ("never enters",), ALL, uneven=0.3), HANG, None, True),
@@ -367,6 +392,10 @@ CASES = {
     "late": (lambda s: draw(s, ("late",), ALL), SLOW, None, True),
     "late, clocks apart": (lambda s: draw(s, ("late",), ALL, apart_ms=4000), SLOW, None, True),
     "late, noisy": (lambda s: draw(s, ("late",), ALL, noise=0.1, size=(1.8, 3)), SLOW, None, True),
+    "late, all wander":
+        (lambda s: draw(s, ("late",), ALL, wander=(sine, 0.05, 0.1), size=(1.6, 3), **LONG), SLOW, None, False),
+    "drifts, all wander":
+        (lambda s: draw(s, ("drifts",), ALL, wander=(walk, 0.05, 0.1), size=(1.6, 3), **LONG), SLOW, None, False),
     "drifts": (lambda s: draw(s, ("drifts",), ALL, steps=60), SLOW, None, True),
     "mismatch": (lambda s: draw(s, ("mismatch",), (World, Shards)), ("mismatch",), None, True),
     "stands": (lambda s: draw(s, ("stands",), PAIRED), ("comm_hang",), None, True),

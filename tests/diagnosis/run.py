@@ -103,6 +103,8 @@ CASES = {
     "healthy, evaluation": (lambda s: healthy(s, evaluate_every=12), None, False),
     "healthy, long last stage": (lambda s: healthy(s, last_stage=1.6), None, False),
     "healthy, noisy": (lambda s: healthy(s, jitter=0.2, stagger=0.1), None, False),
+    "healthy, all wander by 10 %": (lambda s: healthy(s, wander=0.1, steps=120), None, False),
+    "healthy, all wander by 20 %": (lambda s: healthy(s, wander=0.2, steps=120), None, False),
     "healthy, cut short": (healthy, None, False),
 }
 

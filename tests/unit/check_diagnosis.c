@@ -2,6 +2,7 @@
 /* Small jobs in which every rank computes for 10 ms and then joins a collective of 2 ms. */
 #include "config.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,6 +234,49 @@ START_TEST(ranks_that_all_drift)
 }
 END_TEST
 
+/* Of each rank what it computes goes up and down by a fifth, a sine of its own. */
+static void wander(uint64_t table, uint64_t k)
+{
+    for (uint64_t r = 0; r < RANKS; r++) {
+        double period = 15 + (double)((table * 7919 + r * 104729 + table * r * 31) % 106);
+        double phase = (double)((table * 611953 + r * 7907 + table * r * 17) % 1000) / 1000;
+
+        now[r] += (uint64_t)((1 + sin(2 * M_PI * ((double)k / period + phase))) * 2 * MS);
+    }
+}
+
+/* In any of many jobs one of many ranks is later than the others, through one of many stretches. */
+START_TEST(ranks_that_wander)
+{
+    for (uint64_t table = 0; table < 40; table++) {
+        setup();
+        for (uint64_t k = 0; k < 4 * STEPS; k++) {
+            wander(table, k);
+            step(k, RANKS, 0, TRANSFER);
+        }
+        diagnose(0);
+        teardown();
+    }
+}
+END_TEST
+
+/* One that is late by more than that stands out. */
+START_TEST(a_late_rank_among_those_that_wander)
+{
+    for (uint64_t table = 0; table < 10; table++) {
+        setup();
+        for (uint64_t k = 0; k < 4 * STEPS; k++) {
+            wander(table, k);
+            step(k, 6, k < 60 ? 0 : 3 * COMPUTE, TRANSFER);
+        }
+        diagnose(1);
+        ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_NONCOMM_SLOW);
+        ck_assert_uint_eq(found.items[0].process, 6);
+        teardown();
+    }
+}
+END_TEST
+
 /* Ranks r of two hosts reduce among their host and with rank r of the other host, and compute for
  * next to no time; one such pair is slow from step 12 on. */
 static void rings(uint64_t k)
@@ -455,6 +499,21 @@ START_TEST(a_stage_without_its_like)
 }
 END_TEST
 
+/* Each stage goes up and down by a fifth, slowly: each is far above its own past at times. */
+START_TEST(wandering_stages)
+{
+    for (uint64_t table = 0; table < 40; table++) {
+        setup();
+        for (uint64_t k = 0; k < 4 * STEPS; k++) {
+            wander(table, k);
+            pipeline(k, 1, 0);
+        }
+        diagnose(0);
+        teardown();
+    }
+}
+END_TEST
+
 /* What is found is bounded: each further one takes the room of the last, and is counted. */
 START_TEST(what_is_found_is_bounded)
 {
@@ -477,7 +536,8 @@ END_TEST
 
 FT_UNIT_MAIN("diagnosis", nothing_is_wrong, a_rank_that_never_enters, the_last_operation_is_cut,
              two_are_under_way, an_operation_that_stands, another_operation_than_the_others,
-             a_rank_that_enters_late, a_rank_that_drifts, ranks_that_all_drift,
-             ranks_behind_a_slow_collective, a_rank_whose_work_runs_beside_operations,
-             a_collective_that_becomes_slow, sender_receiver_or_pair, a_rank_that_leaves_late,
-             ranks_that_wait_for_each_other, a_stage_without_its_like, what_is_found_is_bounded)
+             a_rank_that_enters_late, a_rank_that_drifts, ranks_that_all_drift, ranks_that_wander,
+             a_late_rank_among_those_that_wander, wandering_stages, ranks_behind_a_slow_collective,
+             a_rank_whose_work_runs_beside_operations, a_collective_that_becomes_slow,
+             sender_receiver_or_pair, a_rank_that_leaves_late, ranks_that_wait_for_each_other,
+             a_stage_without_its_like, what_is_found_is_bounded)

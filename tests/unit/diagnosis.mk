@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_pair_rate tests/unit/check_ras tests/unit/check_stats tests/unit/check_tree
+diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_pair_rate tests/unit/check_ras tests/unit/check_stats tests/unit/check_tree tests/unit/check_wander
 check_PROGRAMS += $(diagnosis_tests)
 TESTS += $(diagnosis_tests)
 
@@ -31,3 +31,7 @@ tests_unit_check_stats_LDADD = $(tests_unit_check_csv_LDADD)
 tests_unit_check_tree_SOURCES = tests/unit/check_tree.c tests/unit/unit.h
 tests_unit_check_tree_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_tree_LDADD = $(tests_unit_check_csv_LDADD)
+
+tests_unit_check_wander_SOURCES = tests/unit/check_wander.c tests/unit/unit.h
+tests_unit_check_wander_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_wander_LDADD = $(tests_unit_check_csv_LDADD)
