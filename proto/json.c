@@ -295,8 +295,8 @@ static inline uint8_t *put_value(uint8_t *p, ProtobufCType type, const void *at)
         return put_double(p, *(const double *)at);
     case PROTOBUF_C_TYPE_BOOL:
         if (*(const protobuf_c_boolean *)at)
-            return (uint8_t *)memcpy(p, "true", 4) + 4;
-        return (uint8_t *)memcpy(p, "false", 5) + 5;
+            return mempcpy(p, "true", 4);
+        return mempcpy(p, "false", 5);
     case PROTOBUF_C_TYPE_BYTES:
         return put_address(p, at);
     default:

@@ -125,11 +125,10 @@ static enum ft_packet_status skip_extensions(uint8_t next, struct ft_packet *k, 
     for (;;) {
         switch (next) {
         case PROTO_ROUTING:
-            if (read_routing(p->r, &last) != FT_PACKET_OK)
-                return FT_PACKET_BAD;
-            /* fall through */
         case PROTO_HOP_BY_HOP:
         case PROTO_DESTINATION:
+            if (next == PROTO_ROUTING && read_routing(p->r, &last) != FT_PACKET_OK)
+                return FT_PACKET_BAD;
             header = ft_read_u8(&p->r);
             length = ft_read_u8(&p->r);
             ft_read_skip(&p->r, (size_t)length * 8 + 6);

@@ -88,7 +88,7 @@ void ft_probe_sockets_close(struct ft_probe_sockets *s)
     *s = (struct ft_probe_sockets){-1, -1, -1, -1};
 }
 
-static int send4(int fd, const uint8_t src[4], const uint8_t dst[4], struct msghdr *m)
+static int send4(int fd, const uint8_t src[4], const uint8_t dst[4], struct iovec *part)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
@@ -96,21 +96,23 @@ static int send4(int fd, const uint8_t src[4], const uint8_t dst[4], struct msgh
     } control = {{0}};
     struct sockaddr_in to = {.sin_family = AF_INET};
     struct in_pktinfo info = {.ipi_ifindex = 0};
+    struct msghdr m = {.msg_name = &to,
+                       .msg_namelen = sizeof(to),
+                       .msg_iov = part,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof(control.bytes)};
     struct cmsghdr *c;
 
     memcpy(&to.sin_addr, dst, 4);
     memcpy(&info.ipi_spec_dst, src, 4);
-    m->msg_name = &to;
-    m->msg_namelen = sizeof(to);
-    m->msg_control = control.bytes;
-    m->msg_controllen = sizeof(control.bytes);
-    c = CMSG_FIRSTHDR(m);
+    c = CMSG_FIRSTHDR(&m);
     *c = (struct cmsghdr){CMSG_LEN(sizeof(info)), IPPROTO_IP, IP_PKTINFO};
     memcpy(CMSG_DATA(c), &info, sizeof(info));
-    return sendmsg(fd, m, MSG_DONTWAIT) < 0 ? -errno : 0;
+    return sendmsg(fd, &m, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-static int send6(int fd, const uint8_t src[16], const uint8_t dst[16], struct msghdr *m)
+static int send6(int fd, const uint8_t src[16], const uint8_t dst[16], struct iovec *part)
 {
     union {
         char bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
@@ -118,31 +120,32 @@ static int send6(int fd, const uint8_t src[16], const uint8_t dst[16], struct ms
     } control = {{0}};
     struct sockaddr_in6 to = {.sin6_family = AF_INET6};
     struct in6_pktinfo info = {.ipi6_ifindex = 0};
+    struct msghdr m = {.msg_name = &to,
+                       .msg_namelen = sizeof(to),
+                       .msg_iov = part,
+                       .msg_iovlen = 1,
+                       .msg_control = control.bytes,
+                       .msg_controllen = sizeof(control.bytes)};
     struct cmsghdr *c;
 
     memcpy(&to.sin6_addr, dst, 16);
     memcpy(&info.ipi6_addr, src, 16);
-    m->msg_name = &to;
-    m->msg_namelen = sizeof(to);
-    m->msg_control = control.bytes;
-    m->msg_controllen = sizeof(control.bytes);
-    c = CMSG_FIRSTHDR(m);
+    c = CMSG_FIRSTHDR(&m);
     *c = (struct cmsghdr){CMSG_LEN(sizeof(info)), IPPROTO_IPV6, IPV6_PKTINFO};
     memcpy(CMSG_DATA(c), &info, sizeof(info));
-    return sendmsg(fd, m, MSG_DONTWAIT) < 0 ? -errno : 0;
+    return sendmsg(fd, &m, MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 int ft_probe_sockets_send(const struct ft_probe_sockets *s, const struct ft_ip *src,
                           const struct ft_ip *dst, const uint8_t *bytes, size_t len)
 {
     struct iovec part = {(void *)(uintptr_t)bytes, len};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
     size_t src_len, dst_len;
     const uint8_t *from = ft_ip_bytes(src, &src_len), *to = ft_ip_bytes(dst, &dst_len);
 
     if (src_len == 4)
-        return send4(s->send4, from, to, &m);
-    return s->send6 < 0 ? -EAFNOSUPPORT : send6(s->send6, from, to, &m);
+        return send4(s->send4, from, to, &part);
+    return s->send6 < 0 ? -EAFNOSUPPORT : send6(s->send6, from, to, &part);
 }
 
 long ft_probe_sockets_receive(int fd, uint8_t *bytes, size_t size, struct ft_ip *from)

@@ -60,7 +60,7 @@ static uint8_t *put_question(uint8_t *to, const struct ft_shim_question *q, enum
     memset(to, 0, FT_SHIM_JOB);
     /* No plan has a job of a longer name. */
     if (job && strlen(job) < FT_SHIM_JOB)
-        memcpy(to, job, strlen(job));
+        put(to, job, strlen(job));
     return to + FT_SHIM_JOB;
 }
 

@@ -46,8 +46,6 @@ struct later {
 static struct later laters[LATER_MAX];
 static _Atomic(modify_fn *) modify;
 
-EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-
 /* The library's own. RTLD_NEXT would look in what the program itself has loaded, where a library
  * that came with dlopen(3) is not. */
 static modify_fn *real_modify(void)

@@ -162,7 +162,7 @@ static void judge_flows(struct ft_plan_job *p)
         sprayed += r->has_state && r->state == FABRICTRACE__STATE__STATE_MULTIPATH;
         changing += r->reason && strcmp(r->reason, "changing") == 0;
         tunnelled += r->outer != NULL;
-        routed += r->source_routed;
+        routed += r->source_routed != 0;
     }
     if (sprayed)
         ft_plan_text(&p->refused,

@@ -91,7 +91,7 @@ static struct ft_oracle_of_switch *switch_of(struct ft_oracle *o, const char *na
     struct ft_oracle_of_switch *s;
     bool fresh;
 
-    memcpy(key, name, strlen(name));
+    snprintf(key, sizeof(key), "%s", name);
     s = ft_table_find(o->switches, key);
     if (s)
         return s;
@@ -289,7 +289,7 @@ void ft_oracle_find(const struct ft_oracle *o, struct ft_findings *findings)
                 "its answers are not used: compare the command of its oracle with the "
                 "switch by hand, fabrictrace-oracle(7)",
                 "%llu of %llu answers by which port it sends a flow differ from samples",
-                (unsigned long long)s->differed, (unsigned long long)(s->agreed + s->differed));
+                (unsigned long long)s->differed, (unsigned long long)s->agreed + s->differed);
         if (failed && !s->outcomes[FT_ORACLE_ANSWERED])
             ft_findings_add(findings, FT_FINDING_NOTE, s->name, NULL,
                             "run the command of its oracle by hand, as the daemon's user, "

@@ -15,8 +15,7 @@
 #include "lib/base/digest.h"
 #include "lib/base/reader.h"
 
-#define MAGIC      "FTSPOOL1"
-#define MAGIC_LEN  8
+#define MAGIC      0x465453504f4f4c31u /* "FTSPOOL1" */
 #define SUFFIX     ".spool"
 #define READ_BYTES (256u << 10) /* at once, at least */
 
@@ -45,8 +44,8 @@ static void write_be(uint8_t *to, uint64_t value, unsigned bytes)
 
 static void make_head(uint64_t first, uint8_t head[FT_SEGMENT_HEAD_BYTES])
 {
-    memcpy(head, MAGIC, MAGIC_LEN);
-    write_be(head + MAGIC_LEN, first, 8);
+    write_be(head, MAGIC, 8);
+    write_be(head + 8, first, 8);
     write_be(head + 16, ft_digest_bytes(head, 16, 0), 8);
 }
 
