@@ -38,8 +38,8 @@ build()
     export PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig
     [ -e Makefile ] || "$srcdir/configure" -q --host=aarch64-linux-gnu --enable-werror --with-kafka \
         --with-snmp --with-verbs --with-systemd --without-page || return
-    # Manual pages are made by asking the programs.
-    make -s -j"$JOBS" "${programs[@]}" || return
+    # Manual pages are made by asking the programs. Only `all` and `check` make first what is included.
+    make -s proto/fabrictrace.pb-c.h && make -s -j"$JOBS" "${programs[@]}" || return
     is_arm64 daemon/fabrictraced.arm64 || is_arm64 daemon/fabrictraced || return
     for program in "${programs[@]}"; do
         wrap "$program" || return

@@ -66,10 +66,11 @@ mkdir -p "$root$inside" "$root/ccache"
 echo '127.0.0.1 localhost bare' >"$root/etc/hosts"
 (cd "$srcdir" && packaging/list-sources | xargs -d '\n' cp -pu --parents -t "$root$inside")
 
-# All mounts go with the namespace. What was compiled is kept outside.
+# All mounts go with the namespaces, whose only interface is up. What was compiled is kept outside.
 # shellcheck disable=SC2016 # of the shell that mounts
 unshare --mount --pid --fork --kill-child --uts --ipc --net --propagation private \
-    /bin/sh -c '[ -z "$1" ] || { mkdir -p "$1" && mount --bind "$1" "$2/ccache"; } && shift 2 && exec "$@"' \
+    /bin/sh -c 'ip link set lo up && { [ -z "$1" ] || { mkdir -p "$1" && mount --bind "$1" "$2/ccache"; }; } &&
+        shift 2 && exec "$@"' \
     sh "${CCACHE_DIR:-}" "$root" "$here/../bare/enter.sh" "$root" env -i HOME=/root LANG=C.UTF-8 TZ=UTC \
     CCACHE_DIR=/ccache CCACHE_BASEDIR=/root CCACHE_NOHASHDIR=1 JOBS="${JOBS:-$(nproc)}" \
     FT_SLOWNESS="${FT_SLOWNESS:-}" PATH=/usr/lib/ccache:/usr/sbin:/usr/bin:/sbin:/bin \
