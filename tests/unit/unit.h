@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each test is a test case of its own, named after it, so that CK_RUN_CASE=NAME runs that one
- * alone. A name that no test has is a failure. */
+/* Each test is a test case of its own, named after it and tagged so, too: CK_RUN_CASE=NAME runs
+ * that one alone, CK_EXCLUDE_TAGS="NAME..." all but these. A name that no test has is a failure. */
 static inline int ft_unit_run(const char *name, const TTest *const *tests, size_t count)
 {
     Suite *suite = suite_create(name);
@@ -20,6 +20,7 @@ static inline int ft_unit_run(const char *name, const TTest *const *tests, size_
 
         /* For what hangs: under ASan beside much else a large one took five minutes. */
         tcase_set_timeout(tcase, 900);
+        tcase_set_tags(tcase, tests[i]->name);
         tcase_add_test(tcase, tests[i]);
         suite_add_tcase(suite, tcase);
     }
