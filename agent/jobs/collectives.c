@@ -45,6 +45,8 @@ struct aggregate {
     struct ft_collective c;
 };
 
+enum room { ROOM_OPS, ROOM_PEERS, ROOMS };
+
 struct ft_collectives {
     struct ft_collectives_config config;
     void (*emit)(void *arg, const struct ft_collective *c);
@@ -53,7 +55,8 @@ struct ft_collectives {
     struct ft_table *aggregates;
     size_t peers; /* room held by all lists */
     uint32_t budget;
-    uint32_t spare; /* reports of several that may go out before the second is over */
+    uint32_t spare;   /* reports of several that may go out before the second is over */
+    bool full[ROOMS]; /* a search in vain: until the next tick there is none */
     int64_t second_ns;
     struct ft_collectives_stats stats;
 };
@@ -298,8 +301,6 @@ static bool in_flight(const struct ft_collectives *c, const struct op *op)
            c->config.in_flight(c->arg, op->c.comm, op->c.number);
 }
 
-enum room { ROOM_OPS, ROOM_PEERS };
-
 /* A quarter is free, so that the next search is not soon. */
 static bool has_room(const struct ft_collectives *c, enum room of)
 {
@@ -316,6 +317,8 @@ static void end_early(struct ft_collectives *c, const struct op *but, enum room 
     struct op *op;
     uint32_t k = 0;
 
+    if (c->full[of])
+        return;
     for (int part = 2; part <= EARLIEST && !has_room(c, of); part *= 2) {
         int64_t silent_ns = part < EARLIEST ? c->config.hold_ns / part : 0;
         uint32_t i = 0;
@@ -335,6 +338,7 @@ static void end_early(struct ft_collectives *c, const struct op *but, enum room 
         forget_peers(c, &a->c);
         ft_table_remove(c->aggregates, a);
     }
+    c->full[of] = !has_room(c, of);
 }
 
 /* All of them, whether something is heard of them or not. */
@@ -508,6 +512,7 @@ uint64_t ft_collectives_record(struct ft_collectives *c, uint32_t source,
 
 void ft_collectives_tick(struct ft_collectives *c, struct ft_mono now)
 {
+    memset(c->full, 0, sizeof(c->full));
     if (now.ns - c->second_ns >= NS_PER_S) {
         hand_out_aggregates(c);
         c->second_ns = now.ns;

@@ -128,11 +128,13 @@ START_TEST(one_report_an_operation)
 END_TEST
 
 static uint64_t flying;
+static size_t asked;
 
 static bool is_flying(void *arg, uint32_t comm, uint64_t number)
 {
     (void)arg;
-    return comm == 3 && number == flying;
+    asked++;
+    return flying == UINT64_MAX || (comm == 3 && number == flying);
 }
 
 START_TEST(what_is_in_flight_has_not_ended)
@@ -272,6 +274,33 @@ START_TEST(without_room_those_end_that_are_over)
     check_mixed(1024, 500, 100000);
     check_mixed(1024, 500, 10);
     check_mixed(256, 100000, 10);
+}
+END_TEST
+
+/* A job all of whose transfers are in flight for good cannot keep the agent searching for room. */
+START_TEST(a_search_in_vain_is_not_made_again_and_again)
+{
+    const struct ft_collectives_config config = {.ops_max = 64,
+                                                 .peers_max = 256,
+                                                 .hold_ns = 100 * MS,
+                                                 .reports_per_s = 10,
+                                                 .in_flight = is_flying};
+    struct ft_collectives *c = ft_collectives_new(&config, emit, NULL);
+    struct ft_collectives_stats stats;
+
+    memset(&got, 0, sizeof(got));
+    flying = UINT64_MAX;
+    asked = 0;
+    for (uint64_t i = 1; i <= 60; i++)
+        op(c, i, 1000);
+    for (int32_t i = 0; i < 60000; i++)
+        proxy(c, 1 + (uint64_t)i % 60, i / 60 % 20, 0, 1000);
+    ck_assert_uint_lt(asked, 2000);
+    ft_collectives_flush(c, (struct ft_mono){1000 * MS});
+    ck_assert_uint_gt(got.dropped, 0);
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_eq(stats.events_in, stats.events_out);
+    ft_collectives_free(c);
 }
 END_TEST
 
@@ -482,5 +511,5 @@ FT_UNIT_MAIN("collectives", what_no_process_can_do_does_not_count, kinds_without
              lying_counters_leave_the_account_balanced, one_report_an_operation,
              what_is_in_flight_has_not_ended, above_the_limit_like_goes_with_like,
              the_last_operations_are_told_one_by_one, caps_hold_and_nothing_is_lost,
-             without_room_those_end_that_are_over, what_has_no_operation,
-             hostile_numbers_stay_out_of_records, buckets_and_median)
+             without_room_those_end_that_are_over, a_search_in_vain_is_not_made_again_and_again,
+             what_has_no_operation, hostile_numbers_stay_out_of_records, buckets_and_median)
