@@ -10,6 +10,9 @@
 #include "proto/record.h"
 #include "tests/fuzz/fuzz.h"
 
+/* Of a registry's prefix: a byte, an id, the number of steps and 16 steps as varints. */
+#define PREFIX_MAX (1 + 4 + 17 * 10)
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     char error[FT_MESSAGE_ERROR_BYTES] = "", reason[200];
@@ -25,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     rc = ft_message_to_json(schema, bytes + 1, len - 1, &json, error);
     if (rc)
         ft_fuzz_assert(rc == -ENOSPC || (rc == -EBADMSG && error[0]), "an error has a reason");
-    else if (memchr(bytes + 1, '{', len < 40 ? len - 1 : 39) == NULL) {
+    else if (memchr(bytes + 1, '{', len - 1 < PREFIX_MAX + 1 ? len - 1 : PREFIX_MAX + 1) == NULL) {
         ft_fuzz_assert(schema != NULL, "protobuf has a schema");
         rc = ft_record_from_json((char *)json.bytes, json.len, &record, reason, sizeof(reason));
         if (rc == 0)
