@@ -230,7 +230,7 @@ static void make_signature(const struct ft_collective *from, struct signature *s
     snprintf(s->proto, sizeof(s->proto), "%s", from->op.proto);
 }
 
-/* The list of a report that is free then becomes that of another, which needs no room. */
+/* Moves a report with its list, which needs no room. */
 static void take_over(struct ft_collective *to, struct ft_collective *from)
 {
     *to = *from;
@@ -301,6 +301,13 @@ static bool in_flight(const struct ft_collectives *c, const struct op *op)
            c->config.in_flight(c->arg, op->c.comm, op->c.number);
 }
 
+static void end_aggregate(struct ft_collectives *c, struct aggregate *a)
+{
+    hand_out(c, &a->c);
+    forget_peers(c, &a->c);
+    ft_table_remove(c->aggregates, a);
+}
+
 /* A quarter is free, so that the next search is not soon. */
 static bool has_room(const struct ft_collectives *c, enum room of)
 {
@@ -334,9 +341,7 @@ static void end_early(struct ft_collectives *c, const struct op *but, enum room 
     while (of == ROOM_PEERS && !has_room(c, of) && c->spare > 0 &&
            (a = ft_table_next(c->aggregates, &k))) {
         c->spare--;
-        hand_out(c, &a->c);
-        forget_peers(c, &a->c);
-        ft_table_remove(c->aggregates, a);
+        end_aggregate(c, a);
     }
     c->full[of] = !has_room(c, of);
 }
@@ -373,11 +378,8 @@ static void hand_out_aggregates(struct ft_collectives *c)
     struct aggregate *a;
     uint32_t i = 0;
 
-    while ((a = ft_table_next(c->aggregates, &i))) {
-        hand_out(c, &a->c);
-        forget_peers(c, &a->c);
-        ft_table_remove(c->aggregates, a);
-    }
+    while ((a = ft_table_next(c->aggregates, &i)))
+        end_aggregate(c, a);
 }
 
 static void add_proxy(struct ft_collectives *c, struct op *op, const struct ft_segment_record *r,
