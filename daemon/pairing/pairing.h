@@ -10,9 +10,9 @@
  *  - samples show one flow alone from this address and port to this number, and its host, which has
  * listed all its queue pairs since, has one alone that would make it (FT_PAIRED_BY_WIRE);
  *  - the other end's host knows that it sends here (FT_PAIRED_BY_PEER);
- *  - of all ends in the communicators of the process, these two alone name each other, and every
- *    member's host has listed all its queue pairs since both were there
- * (FT_PAIRED_BY_COMMUNICATOR);
+ *  - of all ends in the communicators of the process, but for those that samples paired in both
+ *    directions, these two alone name each other, and every member's host has listed all its queue
+ *    pairs since both were there (FT_PAIRED_BY_COMMUNICATOR);
  *  - the same for all ends of a fabric in which nobody is known without an agent, for two that came
  *    within seconds of each other (FT_PAIRED_BY_ALL_ENDS).
  * The last two take for granted that connected queue pairs are listed on both sides within seconds,
