@@ -47,15 +47,14 @@ start_jobs()
     done
 }
 
-# What the rdma tool says, and whose threads those are.
+# What the rdma tool says, and whose threads those are. The shell's own read would come back for the next
+# line at an offset, and a thread that went to sleep meanwhile has made the line before it longer.
 snapshot()
 {
-    local tid word value
+    local tid
     rdma -j resource show qp -d >"$out/qp.json"
     grep -o '"pid":[0-9]*' "$out/qp.json" | sort -u | while IFS=: read -r _ tid; do
-        while read -r word value; do
-            [ "$word" = Tgid: ] && echo "$tid $value"
-        done <"/proc/$tid/status"
+        awk -v tid="$tid" '/^Tgid:/ { print tid, $2 }' "/proc/$tid/status"
     done >"$out/threads"
 }
 
