@@ -12,8 +12,6 @@
 #define MEMBER_MS 600000
 #define SWEEP_MS  10000
 #define LOOKS     64
-/* Of the reports of flows one of so many is looked at: they come again and again. */
-#define DRAWN_OF 8
 /* All of a job; of a host: it is not in the topology. */
 #define ANY 0
 
@@ -41,7 +39,6 @@ struct sayer {
 struct ft_members {
     struct ft_table *members, *alone, *sayers;
     uint32_t member_hand;
-    uint64_t draw;
     int64_t now_ms, swept_ms;
 };
 
@@ -200,13 +197,9 @@ uint64_t ft_members_host(const struct ft_topology *t, const struct ft_ip *addres
 void ft_members_flow(struct ft_members *m, const struct ft_topology *t, const char *job,
                      const struct ft_tuple *flow, int64_t now_ms)
 {
-    uint64_t host, peer;
+    uint64_t host = ft_members_host(t, &flow->src, NULL);
+    uint64_t peer = host ? ft_members_host(t, &flow->dst, NULL) : 0;
 
-    m->draw = m->draw * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    if ((m->draw >> 32) % DRAWN_OF)
-        return;
-    host = ft_members_host(t, &flow->src, NULL);
-    peer = host ? ft_members_host(t, &flow->dst, NULL) : 0;
     if (peer)
         ft_members_said(m, ft_digest_text(job, 0), host, peer, now_ms);
 }

@@ -31,7 +31,7 @@ void ft_members_free(struct ft_members *m);
 void ft_members_said(struct ft_members *m, uint64_t job, uint64_t host, uint64_t peer,
                      int64_t now_ms);
 
-/* The same by a flow that its source reported, of one report of several. */
+/* The same by a flow that its source reported. */
 void ft_members_flow(struct ft_members *m, const struct ft_topology *t, const char *job,
                      const struct ft_tuple *flow, int64_t now_ms);
 

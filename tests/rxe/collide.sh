@@ -67,6 +67,7 @@ start_exporters && start_programs || exit 1
 say "programs"
 lay_collision 1 && start_job || exit 1
 say "a collision"
+until_ 'full --oracle "leaf*=/tmp/oracle"' 120 || rc=1
 until_ "planned planned --apply /tmp/plans && says '\"moves\":' $out/plan-planned.json" 120 || rc=1
 measure collided 6
 say "planned"
@@ -81,6 +82,7 @@ if [ "$(links_taken rehashed)" -eq 3 ]; then
     measure rehashed 6
 fi
 say "a spine less"
+until_ 'full --oracle "leaf*=/tmp/oracle"' 120 || rc=1
 until_ "planned failed --failed leaf1/$down,leaf2/$down --apply /tmp/plans && says '\"moves\":' $out/plan-failed.json" 120 || rc=1
 again failed || rc=1
 measure failed 6

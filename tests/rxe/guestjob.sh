@@ -32,7 +32,8 @@ start_job() # [QUEUE-PAIRS-OF-EACH]
     tests=()
     run=$((run + 1))
     while read -r port qps sdev sgid _; do
-        write_bw "$sdev" "$sgid" "${1:-$qps}" $((port + 100 * run)) >"$out/server-$port-$run.log" 2>&1 &
+        SLURM_JOB_ID=$job write_bw "$sdev" "$sgid" "${1:-$qps}" $((port + 100 * run)) \
+            >"$out/server-$port-$run.log" 2>&1 &
         tests+=($!)
         ends=$((ends + 2 * ${1:-qps}))
     done <"$plan/pairs"
@@ -56,6 +57,14 @@ stop_job()
     kill "${tests[@]}"
     wait "${tests[@]}" 2>/dev/null
     until_ '[ "$(in_use)" -eq 0 ]' 60
+}
+
+# By a whole window: what the daemon measured of the fullest link is about what that can carry.
+full() # [OPTION...]
+{
+    /tmp/fabrictrace plan "$job" --json "$@" >"$out/plan-full.json" 2>/dev/null &&
+        gawk 'match($0, /"before":\{"worst":\{[^}]*\},"worst_load":([0-9.]+)/, a) { load = a[1] + 0 }
+            END { exit load < 0.7 }' "$out/plan-full.json"
 }
 
 # Whether samples confirmed the port of each client; queue pairs get theirs one after the other.

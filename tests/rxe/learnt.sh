@@ -68,6 +68,7 @@ learn "$(<"$plan/learn")" || exit 1
 say "learnt"
 cp -t /tmp/plans "$plan"/*.plan && start_job || exit 1
 say "a collision"
+until_ full 120 || rc=1
 until_ "planned planned --apply /tmp/plans && says '\"moves\":' $out/plan-planned.json" 120 || rc=1
 measure collided 6
 refused || rc=1

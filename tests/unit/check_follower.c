@@ -393,10 +393,8 @@ static void are_in_the_job(uint32_t left, uint32_t right)
     struct ft_tuple there = {.src = leafspine_host_ip(0, left), .dst = leafspine_host_ip(1, right)};
     struct ft_tuple back = {.src = there.dst, .dst = there.src};
 
-    for (int i = 0; i < 200; i++) {
-        ft_follower_hear(follower, ft_join_topology(rig.join), JOB, &there, JOIN_RIG_START_MS);
-        ft_follower_hear(follower, ft_join_topology(rig.join), JOB, &back, JOIN_RIG_START_MS);
-    }
+    ft_follower_hear(follower, ft_join_topology(rig.join), JOB, &there, JOIN_RIG_START_MS);
+    ft_follower_hear(follower, ft_join_topology(rig.join), JOB, &back, JOIN_RIG_START_MS);
 }
 
 /* A host of which no other host of the job knows cannot end its plan: neither by saying so, nor by
