@@ -165,6 +165,8 @@ static int set_attribute(struct decoder *d, struct ft_chakra_node *node, const c
 {
     if (strcmp(name, "is_cpu_op") == 0) {
         node->cpu = blind(d, value, BOOL_VAL) != 0;
+    } else if (strcmp(name, "num_ops") == 0) {
+        node->has_ops = blind(d, value, INT64_VAL) != 0;
     } else if (strcmp(name, "comm_type") == 0) {
         node->comm_type = (int64_t)blind(d, value, INT64_VAL);
     } else if (strcmp(name, "comm_size") == 0) {

@@ -47,6 +47,7 @@ struct ft_chakra_node {
     uint32_t dep_count;
     uint64_t duration_us;
     bool cpu;
+    bool has_ops; /* num_ops that is not 0 */
     bool has_src, has_dst, has_dims;
     int64_t comm_type;
     int64_t comm_size;

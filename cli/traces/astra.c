@@ -101,7 +101,7 @@ static const char *convert(const struct ft_chakra_node *from, uint32_t rank,
         return NULL;
     case FT_CHAKRA_COMP:
         to->kind = FT_ASTRA_COMPUTE;
-        to->runtime_ns = runtime_of(from);
+        to->runtime_ns = from->duration_us || from->has_ops ? runtime_of(from) : 0;
         return NULL;
     case FT_CHAKRA_SEND:
         to->kind = FT_ASTRA_SEND;

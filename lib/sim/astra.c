@@ -66,8 +66,16 @@ static uint32_t *slot_of(struct workload *w, const struct ft_astra_node *node)
     return node->kind == FT_ASTRA_RECV ? NULL : &w->comm;
 }
 
+static bool is_skipped(const struct ft_astra_node *node)
+{
+    return node->kind == FT_ASTRA_SKIPPED ||
+           (node->kind == FT_ASTRA_COMPUTE && node->runtime_ns == 0);
+}
+
+/* Who waited for what is skipped begins in the same pass. */
 static void end_task(struct sim *sim, uint32_t rank, uint32_t node)
 {
+    bool skipped = is_skipped(&sim->in->ranks[rank].nodes[node]);
     struct workload *w = &sim->loads[rank];
     uint32_t *slot = slot_of(w, &sim->in->ranks[rank].nodes[node]);
 
@@ -82,7 +90,7 @@ static void end_task(struct sim *sim, uint32_t rank, uint32_t node)
         if (--child->left > 0 || child->state != WAITING)
             continue;
         child->state = FREE;
-        child->pass = w->pass;
+        child->pass = skipped ? 0 : w->pass;
         w->free++;
         if (w->children[i] < w->lowest)
             w->lowest = w->children[i];
@@ -117,9 +125,12 @@ static void issue(struct sim *sim, uint32_t rank, uint32_t index)
     w->ongoing++;
     if (slot)
         ++*slot;
+    if (is_skipped(node)) {
+        end_task(sim, rank, index);
+        return;
+    }
     switch (node->kind) {
     case FT_ASTRA_SKIPPED:
-        end_task(sim, rank, index);
         break;
     case FT_ASTRA_COMPUTE:
     case FT_ASTRA_SLEEP:
@@ -137,12 +148,13 @@ static void issue(struct sim *sim, uint32_t rank, uint32_t index)
     }
 }
 
-/* Those that were free when the pass began, by their ids, as far as nothing of their kind runs. */
+/* Those that were free when the pass began, and those behind what is skipped, by their ids, as far
+ * as nothing of their kind runs. */
 static void issue_free(struct sim *sim, uint32_t rank)
 {
     struct workload *w = &sim->loads[rank];
     const struct ft_astra_rank *r = &sim->in->ranks[rank];
-    uint32_t left = w->free, from = w->lowest;
+    uint32_t left = w->free, from = w->lowest, kept, freed;
 
     w->pass++;
     w->lowest = r->count;
@@ -153,10 +165,22 @@ static void issue_free(struct sim *sim, uint32_t rank)
             continue;
         left--;
         slot = slot_of(w, &r->nodes[i]);
-        if (!slot || *slot == 0)
+        if (slot && *slot > 0) {
+            w->lowest = i < w->lowest ? i : w->lowest;
+            continue;
+        }
+        if (!is_skipped(&r->nodes[i])) {
             issue(sim, rank, i);
-        else if (i < w->lowest)
-            w->lowest = i;
+            continue;
+        }
+        kept = w->lowest;
+        w->lowest = r->count;
+        issue(sim, rank, i);
+        freed = w->lowest;
+        w->lowest = freed < kept ? freed : kept;
+        left = w->free;
+        if (freed < i)
+            i = freed - 1;
     }
 }
 

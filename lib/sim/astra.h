@@ -83,7 +83,7 @@ enum ft_astra_kind {
 struct ft_astra_node {
     enum ft_astra_kind kind;
     bool cpu;
-    uint64_t runtime_ns; /* of what computes or sleeps */
+    uint64_t runtime_ns; /* of what computes or sleeps; what computes for 0 is skipped */
     enum ft_astra_op op;
     uint64_t bytes;
     uint32_t peer;

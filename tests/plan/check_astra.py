@@ -137,14 +137,29 @@ class Whatif(unittest.TestCase):
             self.assertEqual(tuple(times[:3]), answers, shape)
 
     def test_nodes_wait_for_each_other(self):
-        """Dependencies of both kinds; one computation of the GPU at a time, beside one of the CPU."""
+        """One computation of the GPU at a time, beside one of the CPU; a broadcast takes its duration."""
+        sleep = chakra.node(1, "s", 7, [chakra.attribute("is_cpu_op", 0, 27),
+                                        chakra.attribute("comm_type", BROADCAST, 9)], (), 3)
         ranks = [[chakra.compute(1, 5), chakra.compute(2, 7), chakra.compute(3, 100, cpu=1)],
                  [chakra.compute(9, 5), chakra.compute(2, 0, deps=(9,))],
-                 [chakra.node(1, "s", 7, [chakra.attribute("is_cpu_op", 0, 27),
-                                          chakra.attribute("comm_type", BROADCAST, 9)], (), 3),
-                  chakra.node(2, "c", 4, [], ctrl=(1,), duration=1)],
-                 [chakra.node(1, "meta", 1, [])]]
-        self.assertEqual(self.times(ranks, "Ring", 4), [100000, 5001, 4000, 0])
+                 [sleep, chakra.compute(2, 1, deps=(1,))], [sleep, chakra.compute(2, 1)]]
+        self.assertEqual(self.times(ranks, "Ring", 4), [100000, 5000, 4000, 3000])
+
+    def test_control_dependencies(self):
+        """As others, and metadata take no time: 2a2979a does not follow the former and never ends the latter."""
+        meta = [chakra.node(1, "meta", 1, []), chakra.compute(2, 5, deps=(1,))]
+        ranks = [[chakra.compute(1, 3), chakra.node(2, "c", 4, [], ctrl=(1,), duration=1)], meta, meta[:1], []]
+        self.assertEqual(self.times(ranks, "Ring", 4), [4000, 5000, 0, 0])
+
+    def test_what_takes_no_time_is_skipped(self):
+        """Nothing computes for 0, but with num_ops for 1 ns; who waited begins at once, by its id, unless
+        another of its kind runs."""
+        ops = [chakra.attribute("is_cpu_op", 0, 27), chakra.attribute("num_ops", 1, 9)]
+        ranks = [[chakra.compute(3, 0), chakra.compute(2, 7, deps=(3,)), chakra.compute(4, 5)],
+                 [chakra.compute(1, 0), chakra.compute(2, 0, deps=(1,)), chakra.compute(3, 2, deps=(2,))],
+                 [chakra.node(1, "c", 4, ops), chakra.compute(2, 5, deps=(1,))],
+                 [chakra.compute(1, 5), chakra.compute(2, 0), chakra.collective(3, BROADCAST, MIB, deps=(2,))]]
+        self.assertEqual(self.times(ranks, "Ring", 4), [12000, 2000, 5001, 5001])
 
     def test_collectives_take_turns(self):
         """Two at once on a rank: one after the other, since one communication runs at a time."""
@@ -162,6 +177,9 @@ class Whatif(unittest.TestCase):
                                         system={"endpoint-delay": delay}), [43000] * 8)
         ranks = [[chakra.collective(1, ALL_REDUCE, MIB, group=5)] for r in range(4)]
         self.assertEqual(self.times(ranks, "Ring", 4, groups={"5": [0, 1, 2, 3]}), [43000] * 4)
+
+    def test_group_0_is_all_ranks(self):
+        """As for those after 2a2979a, which knows no group that no file defines."""
         ranks = [[chakra.collective(1, ALL_REDUCE, MIB, group=0)] for r in range(4)]
         self.assertEqual(self.times(ranks, "Ring", 4), [43000] * 4)
 

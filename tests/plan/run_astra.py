@@ -34,20 +34,25 @@ def finished(simulator, prefix, network, system, memory, groups=None):
             re.findall(r"sys\[(\d+)\] finished, (\d+) cycles", done.stdout + done.stderr)}
 
 
-class Collectives(check_astra.Whatif):
-    def test_simulated(self):
+class Known(check_astra.Whatif):
+    """Each trace whose times check_astra.py knows, by the simulator itself."""
+
+    def times(self, ranks, shape, count, *words, **more):
+        ours = super().times(ranks, shape, count, *words, **more)
         memory = self.folder / "m.json"
         memory.write_text(json.dumps({"memory-type": "NO_MEMORY_EXPANSION"}))
-        for name, simulator in SIMULATORS.items():
-            for (shape, count), answers in check_astra.MEASURED.items():
-                for op, answer in zip((chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER), answers):
-                    ranks = [[chakra.collective(3, op, check_astra.MIB)] for _ in range(count)]
-                    ours = self.times(ranks, shape, count)
-                    with self.subTest(simulator=name, shape=shape, count=count, op=op):
-                        self.assertEqual(finished(simulator, self.prefix, self.folder / "n.yml",
-                                                  self.folder / "s.json", memory),
-                                         dict.fromkeys(range(count), answer))
-                    self.assertEqual(ours, [answer] * count)
+        simulator = SIMULATORS.get("ASTRA_SIM_UNAWARE" if "--unaware" in words else "ASTRA_SIM")
+        if simulator and not self.differs(shape, count, words):
+            found = finished(simulator, self.prefix, self.folder / "n.yml", self.folder / "s.json", memory,
+                             self.folder / "g.json" if more.get("groups") else None)
+            self.assertEqual(found, dict(enumerate(ours)))
+        return ours
+
+    def differs(self, shape, count, words):
+        """What it refuses, or does not do though the trace says so."""
+        if "--unaware" not in words and (isinstance(shape, list) or (shape, count) == ("Ring", 2)):
+            return True
+        return self._testMethodName in ("test_control_dependencies", "test_group_0_is_all_ranks")
 
 
 class Exported(check_traces.Traces):
@@ -60,6 +65,8 @@ class Exported(check_traces.Traces):
                              f"{self.prefix}.groups.json")
             print(f"{name}: {found}, our model: {ours}")
             self.assertEqual(sorted(found), list(range(len(ours))))
+            if name == "ASTRA_SIM":
+                self.assertEqual(found, dict(enumerate(ours)))
 
 
 if __name__ == "__main__":
@@ -67,7 +74,7 @@ if __name__ == "__main__":
         print("skipped: a real ASTRA-sim: set ASTRA_SIM to its analytical, congestion-aware binary\n"
               "0 passed, 0 failed, 1 skipped")
         sys.exit(0)
-    suite = unittest.TestSuite([Collectives("test_simulated"), Exported("test_simulated")])
+    suite = unittest.TestSuite([unittest.defaultTestLoader.loadTestsFromTestCase(Known), Exported("test_simulated")])
     result = unittest.TextTestRunner().run(suite)
     failed = len(result.failures) + len(result.errors)
     print(f"{max(0, result.testsRun - failed)} passed, {failed} failed, 0 skipped")
