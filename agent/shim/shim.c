@@ -162,13 +162,12 @@ static int to_send(modify_fn *real, struct ibv_qp *qp, struct ibv_qp_attr *attr,
     return rc;
 }
 
-/* Whether a label is the shim's to give: of a connected queue pair with a global route, for which
- * the program chose none. */
+/* Whether a label is the shim's to give: of a connected queue pair with a global route. One that
+ * the program chose itself, as UCX always does, stays where the plan has no port for it. */
 static bool is_open(const struct ibv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
     return (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_UC) && (mask & IBV_QP_AV) &&
-           (mask & IBV_QP_DEST_QPN) && !(mask & ~KNOWN_MASK) && attr->ah_attr.is_global &&
-           attr->ah_attr.grh.flow_label == 0;
+           (mask & IBV_QP_DEST_QPN) && !(mask & ~KNOWN_MASK) && attr->ah_attr.is_global;
 }
 
 EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)

@@ -67,9 +67,9 @@ start_exporters && start_programs || exit 1
 say "programs"
 lay_collision 1 && start_job || exit 1
 say "a collision"
+measure collided 6
 until_ 'full --oracle "leaf*=/tmp/oracle"' 120 || rc=1
 until_ "planned planned --apply /tmp/plans && says '\"moves\":' $out/plan-planned.json" 120 || rc=1
-measure collided 6
 say "planned"
 again planned || rc=1
 measure planned 6

@@ -86,10 +86,19 @@ all_seen() # NAME
         [ "$(grep -o '"Ethernet5[0-9]"' "$out/flows-$1.json" | wc -l)" -ge 3 ]
 }
 
+# A window that began since.
+measured() # NAME MS
+{
+    /tmp/fabrictrace imbalance --json >"$out/imbalance-$1.json"
+    gawk -v begin="$2" '/"name":"leaf1\/up"/ && match($0, /"window_start_ms":([0-9]+)/, a) { since = a[1] }
+        END { exit since + 0 < begin + 0 }' "$out/imbalance-$1.json"
+}
+
 # Bytes that hosts sent, and by which link of the leaf which flow went meanwhile, by the kernel.
 measure() # NAME SECONDS
 {
-    local host
+    local host begin
+    begin=$(now_ms)
     within leaf1 /tmp/nft flush set inet seen flows
     while read -r host _; do
         echo "$host $(now_ms) $(<"/sys/class/net/$host/statistics/tx_bytes")"
@@ -99,7 +108,7 @@ measure() # NAME SECONDS
         echo "$host $(now_ms) $(<"/sys/class/net/$host/statistics/tx_bytes")"
     done <"$plan/clients" >>"$out/sent-$1"
     until_ "all_seen $1" || rc=1
-    /tmp/fabrictrace imbalance --json >"$out/imbalance-$1.json"
+    until_ "measured $1 $begin" 60 || rc=1
 }
 
 # By how many links of the leaf flows went.

@@ -30,7 +30,7 @@ sys.path.insert(0, str(HERE))
 import vm  # noqa: E402
 from vm import speed  # noqa: E402
 
-SCENARIOS = ("flows", "fabric", "switches", "pairing", "ranks", "vms", "lag", "churn", "plan")
+SCENARIOS = ("flows", "fabric", "switches", "pairing", "ranks", "vms", "lag", "churn", "plan", "ucx")
 LONG = ("collide", "learnt")  # run when they are named
 AGENT = ("agent/fabrictrace-agent",)
 SECONDS = 600  # until a guest counts as stuck, on an idle machine

@@ -155,9 +155,10 @@ class Shim(unittest.TestCase):
             self.assertTrue(speed.wait(lambda: got.add(job.until_label(2)) or wanted <= got, WAIT_S))
             self.assertEqual(got, wanted)
             self.assertEqual(job.until_label(3), 0x3fff)
-            # Who has no port in the plan, and who chose a label itself.
+            # Who has no port in the plan, and who chose a label itself, with one and without.
             self.assertEqual(job.label(9), 0)
-            self.assertEqual(job.label(2, label=0x777), 0x777)
+            self.assertEqual(job.label(9, label=0x777), 0x777)
+            self.assertIn(job.label(2, label=0x777), wanted)
             said, status, _ = job.ask(f"rts {job.next}")
             self.assertEqual((said, status), ([f"modify {job.next} state 3 label 0x0 mask 0x10001"],
                                               0))
