@@ -14,12 +14,16 @@ loss record does not add up, a path is wrong, or windows claim to have seen all 
 GOFLOW2 name others; `make tests/bench/goflow2` fetches that one), with a file as their output and
 without any path.
 
+--kafka: the daemon's records go to a real broker on the same machine, as protobuf, instead of to a file; paths and
+loss are those of its API at the end, whose cost does not count.
+
 CPU counts from when a program has settled after its start, for all of them. --turns N: each row so
 often, all programs in turns, and the median of each at the end, with the load of the machine.
 
-usage: e2e.py [--runs FLOWSxRATE,..] [--seconds S] [--pollers N] [--turns N] [--peers] [--bin FOLDER]
+usage: e2e.py [--runs FLOWSxRATE,..] [--seconds S] [--pollers N] [--turns N] [--peers] [--kafka] [--bin FOLDER]
 Runs in the build folder; --bin names another one, whose programs are measured."""
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -31,6 +35,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -40,6 +45,7 @@ from ports import free_port  # noqa: E402
 LEAVES, SPINES, HOSTS = 512, 32, 16
 MASK = (1 << 64) - 1
 FLOOD = Path("tests/bench/fabric_flood").resolve()
+BROKER = Path(__file__).resolve().parents[1] / "kafka/broker.py"
 WAIT_S = 300
 REFRESH_S = 10
 # Of sfacctd: what an entry of its cache takes at the start, and about what a sample takes on its way there.
@@ -207,6 +213,28 @@ def read_sink(file):
     return paths, losses, odd, seen, fold, len(after) > 1
 
 
+def pages(http, what, **words):
+    """All records of a list of the daemon's API."""
+    cursor = None
+    while True:
+        query = urllib.parse.urlencode({**words, "limit": 1000, **({"cursor": cursor} if cursor else {})})
+        with urllib.request.urlopen(f"http://127.0.0.1:{http}/api/v1/{what}?{query}", timeout=60) as answer:
+            page = json.load(answer)
+        yield from page["records"]
+        cursor = page.get("next")
+        if not cursor:
+            return
+
+
+def read_api(http):
+    """As read_sink, of what is known at the end; windows are not looked at."""
+    paths = {(r["flow"]["src"], r["flow"]["sport"], r["flow"]["dst"], r["flow"]["dport"]): r
+             for r in pages(http, "paths", sort="flow")}
+    losses = {(r["program"], r["source"]): r for r in pages(http, "loss")}
+    odd = [f"{r['program']} {s}" for r in losses.values() for s in r.get("stages", []) if not adds_up(s)]
+    return paths, losses, odd, 1.0, max((r.get("fold_ms", 0) for r in losses.values()), default=0), False
+
+
 def judge(paths, flows):
     """(flows resolved and right, resolved and wrong)"""
     right = wrong = 0
@@ -257,14 +285,21 @@ def wait_quiet(http, udp):
     return figures(http)
 
 
+def broker(verb, folder):
+    """HOST:PORT of a broker."""
+    return subprocess.run([BROKER, verb, folder / "kafka"], check=True, capture_output=True, text=True).stdout.strip()
+
+
 def run(folder, topology, flows, rate):
     ingest, http = free_port(), free_port()
     udp = [free_port() for _ in range(ARGS.pollers)]
     sink = folder / "out.ndjson"
     sink.unlink(missing_ok=True)
+    sinks = f'sinks: ["file:{sink}"]\n' if not ARGS.kafka else \
+        f'sinks: [kafka]\nkafka: {{brokers: "{broker("address", folder)}", format: protobuf}}\n'
     (folder / "daemon.yaml").write_text(
-        f'listen: "127.0.0.1:{ingest}"\nhttp: "127.0.0.1:{http}"\ntopology: {topology}\n'
-        f'sinks: ["file:{sink}"]\nflows_max: {max(2 * flows, 100000)}\nlog.level: error\n')
+        f'listen: "127.0.0.1:{ingest}"\nhttp: "127.0.0.1:{http}"\ntopology: {topology}\n{sinks}'
+        f'flows_max: {max(2 * flows, 100000)}\nlog.level: error\n')
     bin_ = Path(ARGS.bin)
     daemon = Program(folder, bin_ / "daemon/fabrictraced", "-c", folder / "daemon.yaml")
     pollers = []
@@ -285,13 +320,19 @@ def run(folder, topology, flows, rate):
         wire = sent_bytes(ingest)
         poller_cpu = sum(p.stop() for p in pollers) - poller_idle
         time.sleep(1)
-        daemon_cpu = daemon.stop() - idle
+        if ARGS.kafka:
+            daemon_cpu = daemon.cpu() - idle
+            read = read_api(http)
+            daemon.stop()
+        else:
+            daemon_cpu = daemon.stop() - idle
+            read = read_sink(sink)
     except BaseException:
         for p in [daemon, *pollers]:
             if p.process.returncode is None:
                 p.process.kill()
         raise
-    paths, losses, odd, seen, fold, said = read_sink(sink)
+    paths, losses, odd, seen, fold, said = read
     right, wrong = judge(paths, flows)
     drops = drops_of(losses)
     lag = next((v for k, v in page.items() if k.endswith("window_close_lag_seconds")), float("nan"))
@@ -385,9 +426,12 @@ def main():
     peers = [("sfacctd", "SFACCTD", sfacctd), ("goflow2", "GOFLOW2", goflow2)] if ARGS.peers else []
     if peers and not found("GOFLOW2", "goflow2"):
         subprocess.run(["make", "-s", "tests/bench/goflow2"], check=False)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         write_topology(folder / "topology.yaml")
+        if ARGS.kafka:
+            stack.callback(broker, "kill", folder)
+            broker("start", folder)
         print("    flows samples/s  poller  daemon     all   bytes  close  poller  daemon   right wrong  lost\n"
               "                  us a sample             a rec.  lag s     MiB     MiB       %", flush=True)
         for flows, rate in runs:
@@ -410,6 +454,7 @@ if __name__ == "__main__":
     parser.add_argument("--pollers", type=int, default=1)
     parser.add_argument("--turns", type=int, default=1, help="how often each row is measured")
     parser.add_argument("--peers", action="store_true", help="sfacctd and goflow2 as well")
+    parser.add_argument("--kafka", action="store_true", help="a broker instead of a file")
     parser.add_argument("--bin", default=".", help="build folder of the programs")
     ARGS = parser.parse_args()
     main()

@@ -7,9 +7,11 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -436,6 +438,38 @@ class Taken(unittest.TestCase):
             loads[now[host, sport]] += part
         self.assertLessEqual(max(loads.values()), 0.575 + 1e-6)
         self.assertAlmostEqual(plan["after"]["worst_load"], max(loads.values()), 3)
+
+
+class Large(unittest.TestCase):
+    """A host whose part of a plan is too large for its file with the paths that flows had."""
+
+    MAX, COUNT = 1 << 20, 2450
+
+    def test_paths_before_are_left_out(self):
+        ends = hashed.address(1, 1), hashed.address(2, 1)
+        flows = [(*ends, port) for port in range(0xc000, 0x10000)]
+        # Most on one link, and enough on the others to tell what is hashed.
+        job = [f for f in flows if hashed.spine_of(f) == 1][:self.COUNT - 600] + \
+            [f for f in flows if hashed.spine_of(f) != 1][:600]
+        random.Random(1).shuffle(job)
+        with tempfile.TemporaryDirectory() as folder:
+            # Each is large enough to count; together they claim more than their link carries.
+            with mock.patch.object(hashed, "rates", lambda flows, _: dict.fromkeys(flows, hashed.SPEED / 500)):
+                daemon = hashed.Daemon(pathlib.Path(folder), hashed.records(job))
+            try:
+                done = daemon.ask("plan", hashed.JOB, "--json", "--apply", folder)
+            finally:
+                daemon.stop()
+            self.assertEqual(done.returncode, 0, done.stderr or done.stdout[:1000])
+            text = (pathlib.Path(folder) / f"{os.getuid()}@{hashed.JOB}@h1-1.plan").read_text()
+        whole, part = json.loads(done.stdout), json.loads(text)
+        self.assertTrue(all("hops_before" in move for move in whole["moves"]))
+        self.assertGreater(len(json.dumps({**part, "moves": whole["moves"]}, separators=(",", ":"))), self.MAX)
+        self.assertLessEqual(len(text), self.MAX)
+        self.assertEqual(len(part["moves"]), len(whole["moves"]))
+        self.assertEqual(len(part["moves"]) + len(part["keeps"]), self.COUNT)
+        for move in part["moves"] + part["keeps"]:
+            self.assertNotIn("hops_before", move)
 
 
 if __name__ == "__main__":

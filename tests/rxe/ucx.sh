@@ -13,7 +13,7 @@ ucx() # DEVICE NAME PORT [SERVER]
 {
     LD_LIBRARY_PATH=/mnt/host/lib LD_PRELOAD=/mnt/host/libibverbs.so UCX_MODULE_DIR=/mnt/host/lib/ucx \
         UCX_TLS=rc_verbs,ud_verbs:aux UCX_NET_DEVICES="$1:1" UCX_UD_ETH_DGID_CHECK=n UCX_IB_GID_INDEX=1 \
-        ./ucx_perftest ${4:+"$4"} -t tag_bw -s 4096 -n 4000 -w 10 -p "$3" >"$out/$2.log" 2>&1
+        ./ucx_perftest ${4:+"$4"} -t tag_bw -s 4096 -n 1500 -w 1 -p "$3" >"$out/$2.log" 2>&1
 }
 
 run() # NAME PORT
@@ -37,6 +37,8 @@ run() # NAME PORT
 rc=0
 say "kernel $(uname -r)"
 network || exit 1
+# So slow that its queue pairs are there for seconds, however fast the machine is.
+modprobe sch_tbf && tc -n router qdisc replace dev r2 root tbf rate 20mbit burst 16k limit 1m || exit 1
 mkdir -m 1777 /tmp/plans
 export FABRICTRACE_JOB=planned FABRICTRACE_PLAN_SOCKET=/tmp/plan.sock FABRICTRACE_PLAN_WAIT_MS=1000
 cp plan.json "/tmp/plans/0@planned@guest.plan"
