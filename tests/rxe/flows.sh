@@ -5,40 +5,8 @@
 # Runs in the guest, in the folder shared with the host: three Soft-RoCE devices behind a router,
 # three agents that may see different things, real queue pairs of perftest and rping. What the wire,
 # the rdma tool and the agents say goes into out/ for the judge on the host.
-#
-# Soft-RoCE works in the first network namespace alone (Linux 6.1), so both ends are there, and
-# rules make their packets go out by the router instead of by the loopback device.
 . ./common.sh
-
-network()
-{
-    local n h t
-    modprobe -a rdma_rxe ib_uverbs rdma_ucm veth || return 1
-    sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
-        net.ipv4.conf.all.accept_local=1 net.ipv4.conf.default.accept_local=1 \
-        net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 \
-        net.ipv6.conf.default.disable_ipv6=1 net.core.netdev_max_backlog=100000
-    ip netns add router
-    ip netns exec router sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 \
-        net.ipv4.conf.default.rp_filter=0
-    for n in 1 2 3; do
-        h=h$n t=$((10 + n))
-        ip link add $h type veth peer name r$n netns router
-        ip addr add 10.$n.0.1/24 dev $h noprefixroute
-        ip link set $h up
-        ip -n router addr add 10.$n.0.254/24 dev r$n
-        ip -n router link set r$n up
-        ip route add 10.$n.0.0/24 dev $h src 10.$n.0.1 table $t
-        ip route add default via 10.$n.0.254 dev $h table $t
-        ip rule add pref 10 oif $h lookup $t
-        ip rule add pref 20 iif $h lookup local
-    done
-    ip rule add pref 1000 lookup local
-    ip rule del pref 0
-    for h in h1 h2 h3; do
-        rdma link add rxe_$h type rxe netdev $h || return 1
-    done
-}
+. ./guestrouter.sh
 
 agent() # NAME SETTING...
 {
@@ -56,8 +24,6 @@ snapshot() # NAME
     rdma -j resource show qp -d >"$out/qp-$1.json"
     rdma -j resource show cm_id -d >"$out/cm-$1.json"
 }
-
-connected() { [ "$(in_use "$1/1")" -ge "$2" ]; } # DEVICE QPS
 
 # Few messages at once: the last queue pair has its turn soon, on a slow machine too.
 perftest() # NAME PROGRAM PORT QPS CLIENT
@@ -155,7 +121,7 @@ agents=()
 captures=()
 rc=0
 say "kernel $(uname -r)"
-network || exit 1
+network 3 || exit 1
 say "network"
 for n in 1 2; do
     ip netns exec router tcpdump -Z root -B 8192 -U -s 120 -i r$n -w /tmp/r$n.pcap udp port 4791 2>"$out"/r$n.log &

@@ -25,7 +25,7 @@ def prepare(share, build):
 
 class Judge(judge_plan.Judge):
     def sent(self, name):
-        """Its ends that sent something: (source, destination, peer's number, ports)."""
+        """Its ends that sent something: (source, destination, its number, the peer's, ports)."""
         wire = self.wire(name)
         return [(src, dst, local, remote, wire[src, dst, remote]) for src, dst, local, remote in self.queue_pairs(name)
                 if (src, dst, remote) in wire]

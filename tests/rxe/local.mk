@@ -11,7 +11,7 @@ EXTRA_DIST += tests/rxe/run.py tests/rxe/vm.py tests/rxe/judging.py tests/rxe/bu
 	tests/rxe/lag.sh tests/rxe/judge_lag.py tests/rxe/vms.sh tests/rxe/judge_vms.py \
 	tests/rxe/churn.sh tests/rxe/judge_churn.py tests/rxe/churn.c \
 	tests/rxe/plan.sh tests/rxe/judge_plan.py tests/rxe/collide.sh tests/rxe/judge_collide.py \
-	tests/rxe/guestpair.sh tests/rxe/ucx.sh tests/rxe/judge_ucx.py \
+	tests/rxe/guestrouter.sh tests/rxe/ucx.sh tests/rxe/judge_ucx.py \
 	tests/rxe/guestjob.sh tests/rxe/learnt.sh tests/rxe/judge_learnt.py \
 	tests/rxe/demo.py tests/rxe/demo.sh \
 	tests/rxe/guest-init tests/rxe/guest-stage2 tests/rxe/guest-packages

@@ -6,7 +6,7 @@
 # of a plan, over two Soft-RoCE devices behind a router; the plan is withdrawn; the agent is killed.
 # What the wire and the rdma tool say goes into out/ for the judge on the host.
 . ./common.sh
-. ./guestpair.sh
+. ./guestrouter.sh
 
 
 # As an owner would start them: the library preloaded, the job named.
@@ -36,7 +36,7 @@ perftest() # NAME PORT QPS SECONDS
 
 rc=0
 say "kernel $(uname -r)"
-network || exit 1
+network 2 || exit 1
 mkdir -m 1777 /tmp/plans
 export FABRICTRACE_JOB=planned FABRICTRACE_PLAN_SOCKET=/tmp/plan.sock FABRICTRACE_PLAN_WAIT_MS=1000
 cp plan.json "/tmp/plans/0@planned@guest.plan"

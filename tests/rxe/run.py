@@ -58,7 +58,7 @@ def run_once(name, guest, build, keep):
     speed.measure_anew()
     with tempfile.TemporaryDirectory(prefix="fabrictrace-rxe-") as folder:
         share = pathlib.Path(folder)
-        vm.fill(share, programs, [HERE / f"{name}.sh", HERE / "common.sh"])
+        vm.fill(share, programs, [HERE / script for script in (f"{name}.sh", "common.sh", "guestrouter.sh")])
         try:
             getattr(module, "prepare", lambda *_: None)(share, build)
         except vm.Lacks as why:

@@ -3,10 +3,10 @@
 # shellcheck disable=SC1091,SC2034,SC2154,SC2317 # conditions are looked at later; names are of what is sourced
 #
 # Runs in the guest, in the folder shared with the host: the queue pairs of UCX, which it makes by itself, get
-# the source ports of a plan, and without an agent that of UCX's own flow label. What the wire and the rdma tool say goes into
-# out/ for the judge on the host.
+# the source ports of a plan, and without an agent that of UCX's own flow label. What the wire and the rdma tool
+# say goes into out/ for the judge on the host.
 . ./common.sh
-. ./guestpair.sh
+. ./guestrouter.sh
 
 # Soft-RoCE's UD packets carry no address that UCX's check of them takes for its own.
 ucx() # DEVICE NAME PORT [SERVER]
@@ -36,7 +36,7 @@ run() # NAME PORT
 
 rc=0
 say "kernel $(uname -r)"
-network || exit 1
+network 2 || exit 1
 # So slow that its queue pairs are there for seconds, however fast the machine is.
 modprobe sch_tbf && tc -n router qdisc replace dev r2 root tbf rate 20mbit burst 16k limit 1m || exit 1
 mkdir -m 1777 /tmp/plans

@@ -2,12 +2,15 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034 # names are of what sources this
 #
-# Two Soft-RoCE devices behind a router, and an agent that gives their queue pairs the ports of a plan. Sourced
-# after common.sh.
-network()
+# Soft-RoCE devices rxe_h1, rxe_h2, ... behind a router, and an agent that gives their queue pairs the ports of a
+# plan. Sourced after common.sh.
+#
+# Soft-RoCE works in the first network namespace alone (Linux 6.1), so all ends are there, and
+# rules make their packets go out by the router instead of by the loopback device.
+network() # DEVICES
 {
     local n h t
-    modprobe -a rdma_rxe ib_uverbs veth || return 1
+    modprobe -a rdma_rxe ib_uverbs rdma_ucm veth || return 1
     sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 \
         net.ipv4.conf.all.accept_local=1 net.ipv4.conf.default.accept_local=1 \
         net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2 \
@@ -15,7 +18,7 @@ network()
     ip netns add router
     ip netns exec router sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 \
         net.ipv4.conf.default.rp_filter=0
-    for n in 1 2; do
+    for ((n = 1; n <= $1; n++)); do
         h=h$n t=$((10 + n))
         ip link add $h type veth peer name r$n netns router
         ip addr add 10.$n.0.1/24 dev $h noprefixroute
@@ -29,8 +32,8 @@ network()
     done
     ip rule add pref 1000 lookup local
     ip rule del pref 0
-    for h in h1 h2; do
-        rdma link add rxe_$h type rxe netdev $h || return 1
+    for ((n = 1; n <= $1; n++)); do
+        rdma link add rxe_h$n type rxe netdev h$n || return 1
     done
 }
 
