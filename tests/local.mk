@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-EXTRA_DIST += tests/batch.h tests/put.h tests/certificates.py tests/ports.py tests/speed.py
+EXTRA_DIST += tests/batch.h tests/put.h tests/certificates.py tests/ports.py tests/speed.py tests/terminal.py
 include tests/unit/local.mk
 include tests/fuzz/local.mk
 include tests/golden/local.mk

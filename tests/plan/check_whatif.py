@@ -13,8 +13,10 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
+                str(pathlib.Path(__file__).resolve().parents[1])]
 import paper  # noqa: E402
+import terminal  # noqa: E402
 
 PROGRAM = os.environ.get("FABRICTRACE", "cli/fabrictrace")
 SPEED = paper.SPEED
@@ -191,19 +193,10 @@ class Whatif(unittest.TestCase):
 
     def on_terminal(self, *words):
         """What a command says on a terminal while its answer goes elsewhere."""
-        leader, follower = os.openpty()
-        with subprocess.Popen([PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=follower) as process:
-            os.close(follower)
-            said = b""
-            try:
-                while part := os.read(leader, 4096):
-                    said += part
-            except OSError:  # nobody has the other end any more
-                pass
-        os.close(leader)
-        self.assertEqual(process.returncode, 0, said)
-        return said.decode()
+        rc, said = terminal.written(lambda end: subprocess.Popen(
+            [PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=end))
+        self.assertEqual(rc, 0, said)
+        return said
 
     def test_progress_is_shown(self):
         """How far it is, on a terminal, and the line is clear in the end; elsewhere nothing."""

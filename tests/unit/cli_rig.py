@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program fabrictrace as a person runs it, in the build folder, and a server that answers it."""
-import fcntl
 import http.server
 import os
 import pathlib
-import pty
-import struct
 import subprocess
-import termios
+import sys
 import threading
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import terminal  # noqa: E402
 
 SOURCE = pathlib.Path(os.environ.get("srcdir", ".")).resolve()
 CASES = SOURCE / "tests/unit/cli"
@@ -58,21 +58,9 @@ def run(*words, env=None):
 
 def run_on_terminal(width, *words, env=None):
     """What the program writes to a terminal that many columns wide."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    with subprocess.Popen([PROGRAM, *words], env=env or environment(), stdout=slave) as process:
-        os.close(slave)
-        text = b""
-        while True:
-            try:
-                chunk = os.read(master, 65536)
-            except OSError:  # Linux: the other end is closed
-                break
-            if not chunk:
-                break
-            text += chunk
-    os.close(master)
-    return process.returncode, text.decode().replace("\r\n", "\n")
+    rc, text = terminal.written(lambda end: subprocess.Popen(
+        [PROGRAM, *words], env=env or environment(), stdout=end), width)
+    return rc, text.replace("\r\n", "\n")
 
 
 def routes_of_top():
