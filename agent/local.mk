@@ -11,6 +11,7 @@ agent_libftagent_a_SOURCES = \
 	agent/jobs/collectives.c agent/jobs/collectives.h \
 	agent/jobs/jobs.c agent/jobs/jobs.h \
 	agent/jobs/hello.c agent/jobs/hello.h \
+	agent/jobs/peer_list.c agent/jobs/peer_list.h \
 	agent/jobs/process.c agent/jobs/process.h \
 	agent/jobs/progress.c agent/jobs/progress.h \
 	agent/jobs/progress_record.c agent/jobs/progress_record.h \

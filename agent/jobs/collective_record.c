@@ -124,8 +124,12 @@ void ft_collective_record_fill(struct ft_collective_record *out, const struct ft
     m->events = c->events;
     m->has_incomplete = m->incomplete = c->incomplete;
     m->has_foreign = m->foreign = c->foreign;
-    m->has_peers_dropped = c->peers_dropped > 0;
-    m->peers_dropped = c->peers_dropped;
+    m->has_peers_dropped = c->left_out.transfers > 0;
+    m->peers_dropped = c->left_out.transfers;
+    m->has_sent_bytes_dropped = c->left_out.sent_bytes > 0;
+    m->sent_bytes_dropped = c->left_out.sent_bytes;
+    m->has_received_bytes_dropped = c->left_out.received_bytes > 0;
+    m->received_bytes_dropped = c->left_out.received_bytes;
     m->peers = out->peer_list;
     for (size_t i = 0; i < c->peer_count && i < FT_COLLECTIVE_PEERS_MAX; i++) {
         fill_peer(&out->peers[i], out->qps[i], &c->peers[i]);

@@ -7,15 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/jobs/peer_list.h"
 #include "lib/base/table.h"
 
 #define NS_PER_S       INT64_C(1000000000)
-#define OP_PEERS_MAX   128
 #define AGGREGATES_MAX 256
 #define EARLIEST       32 /* part of the hold time after which nothing is waited for */
-/* Jobs may say anything: no sum wraps, no number is one that readers of JSON do not have. */
-#define BYTES_MAX (UINT64_C(1) << 53)
-#define STEP_MAX  (UINT64_C(1) << 53)
+/* Jobs may say anything: no number is one that readers of JSON do not have. */
+#define STEP_MAX (UINT64_C(1) << 53)
 
 struct op_key {
     uint64_t op;
@@ -53,7 +52,7 @@ struct ft_collectives {
     void *arg;
     struct ft_table *ops;
     struct ft_table *aggregates;
-    size_t peers; /* room held by all lists */
+    struct ft_peer_room peers; /* of all lists */
     uint32_t budget;
     uint32_t spare;   /* reports of several that may go out before the second is over */
     bool full[ROOMS]; /* a search in vain: until the next tick there is none */
@@ -73,6 +72,7 @@ struct ft_collectives *ft_collectives_new(const struct ft_collectives_config *co
     c->emit = emit;
     c->arg = arg;
     c->budget = c->spare = config->reports_per_s;
+    c->peers.max = config->peers_max;
     c->ops = ft_table_new(sizeof(struct op), sizeof(struct op_key), config->ops_max, config->seed);
     c->aggregates = ft_table_new(sizeof(struct aggregate), sizeof(struct signature), AGGREGATES_MAX,
                                  config->seed);
@@ -100,107 +100,22 @@ void ft_collectives_free(struct ft_collectives *c)
     free(c);
 }
 
-/* Lists grow by doubling: their room is a power of 2, from 4 on. */
-static size_t room_of(size_t count)
+static void add_transfers(struct ft_collectives *c, struct ft_collective *to,
+                          const struct ft_collective_peer *from)
 {
-    size_t room = count ? 4 : 0;
-
-    while (room < count)
-        room *= 2;
-    return room;
-}
-
-static struct ft_collective_peer *find_peer(const struct ft_collective *in, int32_t peer,
-                                            uint32_t channel)
-{
-    for (size_t i = 0; i < in->peer_count; i++)
-        if (in->peers[i].peer == peer && in->peers[i].channel == channel)
-            return &in->peers[i];
-    return NULL;
-}
-
-static bool may_grow(const struct ft_collectives *c, const struct ft_collective *to, size_t count)
-{
-    return count <= OP_PEERS_MAX &&
-           c->peers + room_of(count) - room_of(to->peer_count) <= c->config.peers_max;
-}
-
-static struct ft_collective_peer *peer_of(struct ft_collectives *c, struct ft_collective *to,
-                                          int32_t peer, uint32_t channel)
-{
-    size_t room = room_of(to->peer_count), grown = room_of(to->peer_count + 1);
-    struct ft_collective_peer *p = find_peer(to, peer, channel);
-
-    if (p)
-        return p;
-    if (!may_grow(c, to, to->peer_count + 1))
-        return NULL;
-    if (grown > room) {
-        p = realloc(to->peers, grown * sizeof(*p));
-        if (!p)
-            return NULL;
-        to->peers = p;
-        c->peers += grown - room;
-    }
-    p = &to->peers[to->peer_count++];
-    *p = (struct ft_collective_peer){.peer = peer, .channel = channel};
-    return p;
-}
-
-static void forget_peers(struct ft_collectives *c, struct ft_collective *from)
-{
-    c->peers -= room_of(from->peer_count);
-    free(from->peers);
-    from->peers = NULL;
-    from->peer_count = 0;
-}
-
-static void add_qp(struct ft_collective_peer *p, uint32_t qp)
-{
-    for (int i = 0; i < FT_RECORD_QPS; i++) {
-        if (p->qps[i] == qp)
-            return;
-        if (p->qps[i] == 0) {
-            p->qps[i] = qp;
-            return;
-        }
-    }
-}
-
-static void add_steps(struct ft_collective_steps *to, const struct ft_collective_steps *from)
-{
-    if (from->count == 0)
+    if (ft_peer_list_add(&c->peers, to, from))
         return;
-    if (to->count == 0 || from->min_ns < to->min_ns)
-        to->min_ns = from->min_ns;
-    if (from->max_ns > to->max_ns)
-        to->max_ns = from->max_ns;
-    to->count += from->count;
-    for (int i = 0; i < FT_RECORD_BUCKETS; i++)
-        to->buckets[i] += from->buckets[i];
+    c->stats.transfers_no_room += from->transfers;
+    c->stats.transfers_pending -= from->transfers;
 }
 
-static uint64_t add_bytes(uint64_t sum, uint64_t more)
+static uint64_t transfers_of(const struct ft_collective *report)
 {
-    return more < BYTES_MAX - sum ? sum + more : BYTES_MAX;
-}
+    uint64_t n = 0;
 
-static void add_peer(struct ft_collectives *c, struct ft_collective *to,
-                     const struct ft_collective_peer *from)
-{
-    struct ft_collective_peer *p = peer_of(c, to, from->peer, from->channel);
-
-    if (!p) {
-        to->peers_dropped++;
-        return;
-    }
-    p->sent_bytes = add_bytes(p->sent_bytes, from->sent_bytes);
-    p->received_bytes = add_bytes(p->received_bytes, from->received_bytes);
-    p->sent_messages += from->sent_messages;
-    p->received_messages += from->received_messages;
-    add_steps(&p->steps, &from->steps);
-    for (int i = 0; i < FT_RECORD_QPS && from->qps[i]; i++)
-        add_qp(p, from->qps[i]);
+    for (size_t i = 0; i < report->peer_count; i++)
+        n += report->peers[i].transfers;
+    return n;
 }
 
 static void hand_out(struct ft_collectives *c, const struct ft_collective *report)
@@ -210,6 +125,8 @@ static void hand_out(struct ft_collectives *c, const struct ft_collective *repor
     c->stats.operations += report->operations;
     c->stats.events_out += report->events;
     c->stats.events_pending -= report->events;
+    c->stats.transfers_out += transfers_of(report);
+    c->stats.transfers_pending -= transfers_of(report);
 }
 
 static void make_signature(const struct ft_collective *from, struct signature *s)
@@ -238,16 +155,6 @@ static void take_over(struct ft_collective *to, struct ft_collective *from)
     from->peer_count = 0;
 }
 
-static bool fits(const struct ft_collectives *c, const struct ft_collective *to,
-                 const struct ft_collective *from)
-{
-    size_t count = to->peer_count;
-
-    for (size_t i = 0; i < from->peer_count; i++)
-        count += find_peer(to, from->peers[i].peer, from->peers[i].channel) == NULL;
-    return may_grow(c, to, count);
-}
-
 static bool aggregate(struct ft_collectives *c, struct ft_collective *from)
 {
     struct signature key;
@@ -258,10 +165,10 @@ static bool aggregate(struct ft_collectives *c, struct ft_collective *from)
     a = ft_table_insert(c->aggregates, &key, &fresh);
     if (!a)
         return false;
-    if (!fresh && c->spare > 0 && !fits(c, &a->c, from)) {
+    if (!fresh && c->spare > 0 && !ft_peer_list_fits(&c->peers, &a->c, from)) {
         c->spare--;
         hand_out(c, &a->c);
-        forget_peers(c, &a->c);
+        ft_peer_list_forget(&c->peers, &a->c);
         fresh = true;
     }
     if (fresh) {
@@ -270,14 +177,14 @@ static bool aggregate(struct ft_collectives *c, struct ft_collective *from)
     }
     a->c.operations += from->operations;
     a->c.events += from->events;
-    a->c.peers_dropped += from->peers_dropped;
+    ft_peer_list_leave_out(&a->c, &from->left_out);
     a->c.incomplete = a->c.incomplete || from->incomplete;
     if (from->start_ns < a->c.start_ns)
         a->c.start_ns = from->start_ns;
     if (from->end_ns > a->c.end_ns)
         a->c.end_ns = from->end_ns;
     for (size_t i = 0; i < from->peer_count; i++)
-        add_peer(c, &a->c, &from->peers[i]);
+        add_transfers(c, &a->c, &from->peers[i]);
     return true;
 }
 
@@ -290,8 +197,10 @@ static void finish(struct ft_collectives *c, struct op *op)
         /* A job that has so many kinds of operations a second invents them. */
         c->stats.events_capped += op->c.events;
         c->stats.events_pending -= op->c.events;
+        c->stats.transfers_capped += transfers_of(&op->c);
+        c->stats.transfers_pending -= transfers_of(&op->c);
     }
-    forget_peers(c, &op->c);
+    ft_peer_list_forget(&c->peers, &op->c);
     ft_table_remove(c->ops, op);
 }
 
@@ -304,7 +213,7 @@ static bool in_flight(const struct ft_collectives *c, const struct op *op)
 static void end_aggregate(struct ft_collectives *c, struct aggregate *a)
 {
     hand_out(c, &a->c);
-    forget_peers(c, &a->c);
+    ft_peer_list_forget(&c->peers, &a->c);
     ft_table_remove(c->aggregates, a);
 }
 
@@ -312,7 +221,7 @@ static void end_aggregate(struct ft_collectives *c, struct aggregate *a)
 static bool has_room(const struct ft_collectives *c, enum room of)
 {
     return of == ROOM_OPS ? ft_table_count(c->ops) <= c->config.ops_max / 4 * 3
-                          : c->peers <= c->config.peers_max / 4 * 3;
+                          : c->peers.used <= c->peers.max / 4 * 3;
 }
 
 /* Makes room before the hold time of operations: those that were silent longest end first, but for
@@ -386,7 +295,7 @@ static void add_proxy(struct ft_collectives *c, struct op *op, const struct ft_s
                       int64_t now_ns)
 {
     const struct ft_segment_proxy *proxy = &r->u.proxy;
-    struct ft_collective_peer in = {.peer = proxy->peer, .channel = proxy->channel};
+    struct ft_collective_peer in = {.peer = proxy->peer, .channel = proxy->channel, .transfers = 1};
 
     if (r->flags & FT_SEGMENT_SEND) {
         in.sent_bytes = proxy->bytes;
@@ -401,9 +310,12 @@ static void add_proxy(struct ft_collectives *c, struct op *op, const struct ft_s
     for (int i = 0; i < FT_RECORD_BUCKETS; i++)
         in.steps.buckets[i] = proxy->buckets[i];
     memcpy(in.qps, proxy->qps, sizeof(in.qps));
-    if (!find_peer(&op->c, in.peer, in.channel) && !may_grow(c, &op->c, op->c.peer_count + 1))
+    c->stats.transfers_in++;
+    c->stats.transfers_pending++;
+    if (!ft_peer_list_find(&op->c, in.peer, in.channel) &&
+        !ft_peer_list_may_grow(&c->peers, &op->c, op->c.peer_count + 1))
         end_early(c, op, ROOM_PEERS, now_ns);
-    add_peer(c, &op->c, &in);
+    add_transfers(c, &op->c, &in);
 }
 
 static struct op *open_op(struct ft_collectives *c, uint32_t source,

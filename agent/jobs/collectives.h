@@ -7,8 +7,8 @@
  * An operation ends when nothing was heard of it for the hold time and nothing of it is in flight,
  * since NCCL says when it was enqueued, not when its last byte has gone. Above the limit of reports
  * a second, operations that differ only in their time go out as one. Every event of a record is in
- * exactly one report, or counted as stray. Pure: `now` is handed in. Owner: the caller. Thread:
- * one.
+ * exactly one report, or counted as stray; every transfer of an operation is in the list of its
+ * report, or counted as left out. Pure: `now` is handed in. Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,10 +36,16 @@ struct ft_collective_steps {
 struct ft_collective_peer {
     int32_t peer; /* rank */
     uint32_t channel;
+    uint64_t transfers; /* that are added up here */
     uint64_t sent_bytes, received_bytes;
     uint64_t sent_messages, received_messages;
     struct ft_collective_steps steps;
     uint32_t qps[FT_RECORD_QPS]; /* local queue pairs, 0 ends the list */
+};
+
+/* Transfers that found no room in a list of peers. */
+struct ft_collective_left_out {
+    uint64_t transfers, sent_bytes, received_bytes;
 };
 
 struct ft_collective {
@@ -53,7 +59,7 @@ struct ft_collective {
     uint64_t number; /* of the operation in its communicator, of several the first; 0: not known */
     int64_t start_ns, end_ns;
     uint64_t operations, events;
-    uint64_t peers_dropped; /* transfers that found no room in the list */
+    struct ft_collective_left_out left_out;
     struct ft_collective_peer *peers;
     size_t peer_count;
 };
@@ -62,7 +68,9 @@ struct ft_collectives_stats {
     uint64_t records, reports, operations;
     uint64_t events_in, events_out, events_stray, events_pending;
     uint64_t events_capped; /* of operations beyond every cap: not reported */
-    uint64_t early;         /* reported before their hold time: no room */
+    /* of operations that are known; no_room, capped: not reported */
+    uint64_t transfers_in, transfers_out, transfers_pending, transfers_no_room, transfers_capped;
+    uint64_t early; /* reported before their hold time: no room */
     uint64_t unknown;
 };
 

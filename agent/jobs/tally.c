@@ -59,6 +59,11 @@ void ft_tally_job(struct ft_tally *job, const struct ft_tally_counts *counts,
         .outside = counts->outside,
         .pending = made->events_pending,
         .capped = made->events_capped,
+        .transfers = made->transfers_in,
+        .listed = made->transfers_out,
+        .unlisted = made->transfers_pending,
+        .no_room = made->transfers_no_room,
+        .over_limit = made->transfers_capped,
     };
     for (int d = 0; d < FT_DROPS; d++)
         job->drops[d] = counts->drops[d];
@@ -76,6 +81,11 @@ void ft_tally_add(struct ft_tally *sum, const struct ft_tally *job)
 {
     if (job->events > SUM_MAX - sum->events)
         return;
+    sum->transfers += job->transfers;
+    sum->listed += job->listed;
+    sum->unlisted += job->unlisted;
+    sum->no_room += job->no_room;
+    sum->over_limit += job->over_limit;
     sum->events += job->events;
     sum->published += job->published;
     sum->stray += job->stray;
@@ -107,4 +117,11 @@ void ft_tally_account(const struct ft_tally *sum, struct ft_account *account)
     ft_account_drop(stage, "no_operation", sum->stray);
     ft_account_drop(stage, "unfinished", sum->unfinished);
     ft_account_drop(stage, "over_limit", sum->capped);
+
+    stage = ft_account_stage(account, "nccl_transfers", "transfers");
+    stage->received = sum->transfers;
+    stage->processed = sum->listed;
+    stage->pending = sum->unlisted;
+    ft_account_drop(stage, "no_room", sum->no_room);
+    ft_account_drop(stage, "over_limit", sum->over_limit);
 }

@@ -16,6 +16,8 @@
 struct ft_tally {
     uint64_t events, published, stray, lost, outside, pending, unfinished, capped;
     uint64_t drops[FT_DROPS];
+    /* Transfers of operations: counted by the agent itself. */
+    uint64_t transfers, listed, unlisted, no_room, over_limit;
 };
 
 /* What a job's own counters say since this agent began with it, as far as that can be. */
@@ -39,7 +41,7 @@ void ft_tally_job(struct ft_tally *job, const struct ft_tally_counts *counts,
 /* Adds a job completely or, where a sum would pass 2^60, not at all. */
 void ft_tally_add(struct ft_tally *sum, const struct ft_tally *job);
 
-/* Fills in the stage "nccl". */
+/* Fills in the stages "nccl" and "nccl_transfers". */
 void ft_tally_account(const struct ft_tally *sum, struct ft_account *account);
 
 #endif

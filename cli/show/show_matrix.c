@@ -178,6 +178,29 @@ static void show_head(const struct ft_screen *screen, const struct ft_value *com
     fputc('\n', screen->out);
 }
 
+/* What is not in the sums is shown beside them. */
+static void show_dropped(const struct ft_screen *screen, const struct ft_value *comm)
+{
+    const struct ft_value *members = ft_value_get(comm, "members");
+    uint64_t transfers = 0, ranks = 0, n;
+    char text[FT_UNIT_BYTES];
+    double bytes = 0;
+
+    for (size_t i = 0; i < ft_value_count(members); i++) {
+        if (!ft_value_uint(ft_value_at(members, i), "transfers_dropped", &n))
+            continue;
+        transfers += n;
+        bytes += real(ft_value_at(members, i), "bytes_dropped");
+        ranks++;
+    }
+    if (transfers == 0)
+        return;
+    fprintf(screen->out, "  not in it: %llu transfers of %llu rank%s, %s sent and received; ",
+            (unsigned long long)transfers, (unsigned long long)ranks, ranks == 1 ? "" : "s",
+            ft_unit_size(text, bytes));
+    fputs("the lists of their agents were full\n", screen->out);
+}
+
 static int show_comm(const struct ft_screen *screen, const struct ft_value *comm,
                      const struct ft_args *args)
 {
@@ -187,6 +210,7 @@ static int show_comm(const struct ft_screen *screen, const struct ft_value *comm
     if (rc)
         return rc;
     show_head(screen, comm);
+    show_dropped(screen, comm);
     if (m->label_count <= GRID_LABELS_MAX)
         rc = show_square(screen, m, args->messages);
     if (rc == 0 && ft_value_count(ft_value_get(comm, "edges")) > 0) {

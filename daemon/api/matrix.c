@@ -64,6 +64,9 @@ static void fill_member(Fabrictrace__MatrixMember *out, const struct ft_rank_mem
     out->gpu = text(m->gpu);
     out->job = text(m->job);
     out->has_closed = out->closed = m->closed;
+    out->has_transfers_dropped = out->has_bytes_dropped = m->transfers_dropped > 0;
+    out->transfers_dropped = m->transfers_dropped;
+    out->bytes_dropped = m->bytes_dropped;
 }
 
 static void fill_edge(Fabrictrace__MatrixEdge *out, const struct ft_rank_edge *e)

@@ -441,6 +441,17 @@ static int add_sent(struct ft_ranks *r, const Fabrictrace__Collective *c,
     return 0;
 }
 
+static void note_dropped(struct ft_ranks *r, const Fabrictrace__Collective *c,
+                         const struct member_key *own)
+{
+    struct member *m = c->peers_dropped > 0 ? ft_table_find(r->members, own) : NULL;
+
+    if (!m)
+        return;
+    m->m.transfers_dropped += c->peers_dropped;
+    m->m.bytes_dropped += c->sent_bytes_dropped + c->received_bytes_dropped;
+}
+
 int ft_ranks_collective(struct ft_ranks *r, const Fabrictrace__Collective *c)
 {
     struct member_key own;
@@ -449,6 +460,7 @@ int ft_ranks_collective(struct ft_ranks *r, const Fabrictrace__Collective *c)
     if (!c->comm_id || !c->has_rank || strlen(c->comm_id) >= FT_RANKS_ID)
         return -EINVAL;
     own = member_key(c->comm_id, c->rank);
+    note_dropped(r, c, &own);
     for (size_t i = 0; i < c->n_peers; i++) {
         const Fabrictrace__PeerTraffic *p = c->peers[i];
         const struct member_key peer = member_key(c->comm_id, p->peer);

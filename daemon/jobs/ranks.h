@@ -48,6 +48,8 @@ struct ft_rank_member {
     uint32_t ranks;
     uint32_t pid;
     bool closed;
+    /* Of its operations: what its agent's reports had no room for, and no edge has. */
+    uint64_t transfers_dropped, bytes_dropped;
     char host[FT_RANKS_NAME], job[FT_RANKS_NAME], gpu[FT_RANKS_ID], name[FT_RANKS_NAME];
     struct ft_rank_progress progress;
 };

@@ -256,6 +256,8 @@ export interface Member {
     gpu?: string;
     job?: string;
     closed?: boolean;
+    transfers_dropped?: number;
+    bytes_dropped?: number;
 }
 
 export interface Communicator {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures and names as people read them. Pure.
-import type { Flow, Hop } from './records.ts';
+import type { Flow, Hop, Member } from './records.ts';
 
 const ROCE_PORT = 4791;
 const UDP = 17;
@@ -135,4 +135,12 @@ export function plural(n: number, one: string, many: string = `${one}s`): string
 /** "link_down" as words. */
 export function words(name: string | undefined): string {
     return (name ?? '').replace(/_/g, ' ');
+}
+
+/** What the sums of a communicator's transfers lack; '' where it is nothing. */
+export function notInSums(members: Member[] | undefined): string {
+    const of = (members ?? []).filter((m) => (m.transfers_dropped ?? 0) > 0);
+    const transfers = of.reduce((sum, m) => sum + (m.transfers_dropped ?? 0), 0);
+    const sum = of.reduce((total, m) => total + (m.bytes_dropped ?? 0), 0);
+    return of.length === 0 ? '' : `; not in them: ${plural(transfers, 'transfer')} of ${plural(of.length, 'rank')}, ${bytes(sum)} sent and received, as the lists of their agents were full`;
 }

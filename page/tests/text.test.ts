@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { age, bytes, clean, count, flowKey, flowText, hopsText, looksLikeFlow, nanoseconds, percent, probability, rate } from '../src/text.ts';
+import { age, bytes, clean, count, flowKey, flowText, hopsText, looksLikeFlow, nanoseconds, notInSums, percent, probability, rate } from '../src/text.ts';
 
 test('control characters are seen, not obeyed', () => {
     assert.equal(clean('leaf1'), 'leaf1');
@@ -44,4 +44,11 @@ test('flows as the tool writes them', () => {
 test('hops', () => {
     assert.equal(hopsText([{ switch: 'leaf1', out: 'Ethernet51' }, { switch: 'spine1', out_lag: 'Po1' }, { switch: 'leaf4' }]), 'leaf1 Ethernet51 › spine1 Po1 › leaf4');
     assert.equal(hopsText(undefined), '–');
+});
+
+test('what sums of transfers lack', () => {
+    assert.equal(notInSums(undefined), '');
+    assert.equal(notInSums([{ rank: 0 }, { rank: 1, transfers_dropped: 0 }]), '');
+    assert.equal(notInSums([{ rank: 0, transfers_dropped: 2, bytes_dropped: 1500 }, { rank: 1 }, { rank: 2, transfers_dropped: 1, bytes_dropped: 500 }]),
+        '; not in them: 3 transfers of 2 ranks, 2.00 kB sent and received, as the lists of their agents were full');
 });

@@ -44,7 +44,7 @@ sanitized() # NAME FLAGS
     $CC $common "$define" -fPIC -fvisibility=hidden -shared -Wl,-z,nodelete \
         "$srcdir"/agent/nccl/*.c -o "$folder/plugin.so" &&
         $CC $common "$srcdir"/tests/nccl/{harness,driver,reader}.c \
-            "$srcdir"/agent/jobs/{rings,collectives}.c "$srcdir"/lib/base/{table,clock}.c \
+            "$srcdir"/agent/jobs/{rings,collectives,peer_list}.c "$srcdir"/lib/base/{table,clock}.c \
             -lxxhash -ldl -o "$folder/harness" &&
         TSAN_OPTIONS=die_after_fork=0 timeout 900 "$folder/harness" "$folder/plugin.so" 50 &&
         TSAN_OPTIONS=die_after_fork=0 timeout 300 "$folder/harness" "$folder/plugin.so" chain \

@@ -16,7 +16,7 @@
 
 static struct {
     size_t reports;
-    uint64_t operations, events, sent, dropped, unknown;
+    uint64_t operations, events, sent, left_out, left_out_bytes, unknown;
     struct ft_collective last;
     char json[8192];
 } got;
@@ -33,7 +33,8 @@ static void emit(void *arg, const struct ft_collective *c)
     got.events += c->events;
     for (size_t i = 0; i < c->peer_count; i++)
         got.sent += c->peers[i].sent_bytes;
-    got.dropped += c->peers_dropped;
+    got.left_out += c->left_out.transfers;
+    got.left_out_bytes += c->left_out.sent_bytes;
     got.unknown += !c->has_op;
     got.last = *c;
     ft_collective_record_fill(&record, c, &who);
@@ -263,7 +264,9 @@ static void check_mixed(size_t ops_max, size_t peers_max, uint32_t reports)
     ck_assert_uint_gt(stats.early, 0);
     ck_assert_uint_eq(got.operations, 60 + 60 * 20);
     ck_assert_uint_eq(got.sent, UINT64_C(60) * 21 * 4 * 3000);
-    ck_assert_uint_eq(got.dropped, 0);
+    ck_assert_uint_eq(got.left_out, 0);
+    ck_assert_uint_eq(stats.transfers_in, UINT64_C(60) * 21 * 4);
+    ck_assert_uint_eq(stats.transfers_in, stats.transfers_out);
     ck_assert_uint_eq(got.unknown, 0);
     ck_assert_uint_eq(stats.events_in, stats.events_out);
     ft_collectives_free(c);
@@ -296,10 +299,19 @@ START_TEST(a_search_in_vain_is_not_made_again_and_again)
     for (int32_t i = 0; i < 60000; i++)
         proxy(c, 1 + (uint64_t)i % 60, i / 60 % 20, 0, 1000);
     ck_assert_uint_lt(asked, 2000);
+    ft_collectives_stats(c, &stats);
+    ck_assert_uint_eq(stats.transfers_in, stats.transfers_pending + stats.transfers_no_room);
     ft_collectives_flush(c, (struct ft_mono){1000 * MS});
-    ck_assert_uint_gt(got.dropped, 0);
+    ck_assert_uint_gt(got.left_out, 0);
+    ck_assert_uint_eq(got.sent + got.left_out_bytes, UINT64_C(60000) * 3000);
+    ck_assert_ptr_nonnull(strstr(got.json, "\"sent_bytes_dropped\":"));
+    ck_assert_ptr_null(strstr(got.json, "\"received_bytes_dropped\":"));
     ft_collectives_stats(c, &stats);
     ck_assert_uint_eq(stats.events_in, stats.events_out);
+    ck_assert_uint_eq(stats.transfers_in, 60000);
+    ck_assert_uint_eq(stats.transfers_no_room, got.left_out);
+    ck_assert_uint_eq(stats.transfers_in, stats.transfers_out + stats.transfers_no_room);
+    ck_assert_uint_eq(stats.transfers_pending, 0);
     ft_collectives_free(c);
 }
 END_TEST
@@ -410,7 +422,7 @@ END_TEST
 /* A job that invents a kind of operation for each: no more than the caps go out a second. */
 START_TEST(kinds_without_end_are_capped)
 {
-    struct ft_collectives *c = make(64, 1000, 10);
+    struct ft_collectives *c = make(64, 10000, 10);
     struct ft_collectives_stats stats;
 
     for (uint64_t i = 1; i <= 5000; i++) {
@@ -419,6 +431,7 @@ START_TEST(kinds_without_end_are_capped)
 
         r.u.op.count = i;
         ft_collectives_record(c, 1, &r, (struct ft_mono){10 * MS});
+        proxy(c, i, 2, 0, 10);
     }
     ft_collectives_flush(c, (struct ft_mono){10 * MS});
     ft_collectives_stats(c, &stats);
@@ -426,6 +439,9 @@ START_TEST(kinds_without_end_are_capped)
     ck_assert_uint_gt(stats.events_capped, 4000);
     ck_assert_uint_eq(stats.events_pending, 0);
     ck_assert_uint_eq(stats.events_in, stats.events_out + stats.events_capped);
+    ck_assert_uint_gt(stats.transfers_capped, 4000);
+    ck_assert_uint_eq(stats.transfers_in, stats.transfers_out + stats.transfers_capped);
+    ck_assert_uint_eq(stats.transfers_pending, 0);
     ft_collectives_free(c);
 }
 END_TEST
@@ -450,7 +466,13 @@ START_TEST(lying_counters_leave_the_account_balanced)
     srandom(7);
     for (int i = 0; i < 20000; i++) {
         struct ft_rings_stats now = {.stray = 2}, then = {.events = odd[random() % 6]};
-        struct ft_collectives_stats made = {.events_out = 5, .events_pending = 1};
+        struct ft_collectives_stats made = {.events_out = 5,
+                                            .events_pending = 1,
+                                            .transfers_in = 10,
+                                            .transfers_out = 4,
+                                            .transfers_pending = 3,
+                                            .transfers_no_room = 2,
+                                            .transfers_capped = 1};
         struct ft_account account = {.stage_count = 0};
         struct ft_tally_counts counts = {0};
         struct ft_tally job;
@@ -466,6 +488,8 @@ START_TEST(lying_counters_leave_the_account_balanced)
         ft_tally_add(&sum, &job);
         ft_tally_account(&sum, &account);
         ck_assert_uint_eq(account.stages[0].received, out_of(&account.stages[0]));
+        ck_assert_uint_eq(account.stages[1].received, out_of(&account.stages[1]));
+        ck_assert_uint_ge(account.stages[1].received, 10);
         ck_assert_uint_ge(account.stages[0].received, before);
         before = account.stages[0].received;
     }

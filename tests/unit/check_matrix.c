@@ -77,6 +77,10 @@ static void join(char *comm, uint32_t rank)
     p.sent_messages = 2;
     o.peers = &list;
     o.n_peers = 1;
+    o.has_peers_dropped = o.has_sent_bytes_dropped = o.has_received_bytes_dropped = rank == 1;
+    o.peers_dropped = rank == 1 ? 3 : 0;
+    o.sent_bytes_dropped = rank == 1 ? 500 : 0;
+    o.received_bytes_dropped = rank == 1 ? 7 : 0;
     ck_assert_int_eq(ft_ranks_collective(view.stages->ranks, &o), 0);
 }
 
@@ -109,6 +113,9 @@ static uint64_t written(uint32_t comms, const char *comm_id)
     ck_assert_uint_eq(count_of((const char *)all.bytes, all.len, "\"schema\""), 1);
     ck_assert_uint_eq(count_of((const char *)all.bytes, all.len, "\"sent_bytes\""), RANKS);
     ck_assert_uint_eq(count_of((const char *)all.bytes, all.len, "\"pid\""), RANKS);
+    ck_assert_ptr_nonnull(
+        strstr((const char *)all.bytes, "\"transfers_dropped\":3,\"bytes_dropped\":507}"));
+    ck_assert_uint_eq(count_of((const char *)all.bytes, all.len, "\"transfers_dropped\""), 1);
     ft_writer_free(&all);
     return compared;
 }

@@ -5,7 +5,7 @@ import { useAnswer, useDark, useStore, useWidth } from '../hooks.ts';
 import { byName, slowdown } from '../model.ts';
 import type { Answer, Communicator, Edge, Path, Rank } from '../records.ts';
 import { palette, STEPS } from '../scale.ts';
-import { bytes, clock, count, nanoseconds, plural, rate, ratio } from '../text.ts';
+import { bytes, clock, count, nanoseconds, notInSums, plural, rate, ratio } from '../text.ts';
 import { A, change, Empty, Facts, HostLink, JobLink, PortLink, Section, Table } from '../ui.tsx';
 import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
@@ -223,7 +223,7 @@ export function JobView(): JSX.Element {
                         ? <p class="filters" data-nocopy><label for="communicator">Communicator</label> <select id="communicator" value={chosen} onChange={(e) => change({ comm: e.currentTarget.value })}>
                             {comms.map((c) => <option key={c} value={c}>{c}, {plural(ranks.find((r) => r.comm_id === c)?.ranks ?? 0, 'rank')}</option>)}
                         </select></p> : null}
-                    {comm ? <><p class="lead">{comm.name ? `${comm.name}, ` : ''}{comm.comm_id}: {plural(comm.ranks ?? 0, 'rank')}, sums since the daemon started</p><Heat comm={comm} /><Edges comm={comm} /></> : <Empty>{matrix.refusal || 'Asking …'}</Empty>}
+                    {comm ? <><p class="lead">{comm.name ? `${comm.name}, ` : ''}{comm.comm_id}: {plural(comm.ranks ?? 0, 'rank')}, sums since the daemon started{notInSums(comm.members)}</p><Heat comm={comm} /><Edges comm={comm} /></> : <Empty>{matrix.refusal || 'Asking …'}</Empty>}
                 </Section>
                 : null}
             <Section title="Ranks"><RanksTable ranks={ranks} /></Section>
