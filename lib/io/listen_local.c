@@ -15,6 +15,7 @@
 int ft_listen_local(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat file;
     int fd, err;
 
     if (strlen(path) >= sizeof(address.sun_path))
@@ -28,7 +29,8 @@ int ft_listen_local(const char *path)
         close(fd);
         return -EADDRINUSE;
     }
-    if (errno == ECONNREFUSED)
+    /* Of a file that is no socket the kernel says the same: that one is somebody's. */
+    if (errno == ECONNREFUSED && lstat(path, &file) == 0 && S_ISSOCK(file.st_mode))
         unlink(path);
     /* Jobs run as their own users. */
     if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) || chmod(path, 0666) ||

@@ -6,8 +6,8 @@
  * Thread: any.
  */
 
-/* The listening descriptor, non-blocking; what a program that was killed has left at the path is
- * replaced. -EADDRINUSE where one lives; -ENAMETOOLONG; -errno. */
+/* The listening descriptor, non-blocking; the socket that a program that was killed has left at the
+ * path is replaced. -EADDRINUSE where one lives, or another file is; -ENAMETOOLONG; -errno. */
 int ft_listen_local(const char *path);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -143,6 +145,47 @@ START_TEST(what_cannot_be_started_is_refused)
 }
 END_TEST
 
+static int count_descriptors(void)
+{
+    int count = 0;
+
+    for (int fd = 0; fd < 100; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* Nothing of it is left then: neither descriptors nor a process that nobody waits for. */
+START_TEST(without_descriptors_it_is_refused)
+{
+    char sleeper[] = "/bin/sleep", seconds[] = "1000";
+    struct ft_helper *helper = NULL;
+    struct rlimit limit;
+    int next, before;
+
+    loop = ft_loop_new();
+    before = count_descriptors();
+    next = dup(0);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    ck_assert_int_ge(next, 0);
+    close(next);
+    for (rlim_t left = 0; left < 6; left++) {
+        limit.rlim_cur = (rlim_t)next + left;
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        ck_assert_int_eq(ft_helper_start(loop, (char *const[]){sleeper, seconds, NULL}, 60 * S,
+                                         done, NULL, &helper),
+                         left < 5 ? -EMFILE : 0);
+        if (left == 5)
+            ft_helper_free(helper);
+        limit.rlim_cur = limit.rlim_max;
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        ck_assert_int_eq(count_descriptors(), before);
+        ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
+        ck_assert_int_eq(errno, ECHILD);
+    }
+    ft_loop_free(loop);
+}
+END_TEST
+
 /* One that is freed while it runs is not waited for. */
 START_TEST(it_can_be_ended_at_any_time)
 {
@@ -161,4 +204,4 @@ END_TEST
 FT_UNIT_MAIN("helper", what_it_writes_and_how_it_ends_is_heard, arguments_are_no_commands,
              neither_environment_nor_descriptors_are_handed_on, too_much_is_said_to_be_too_much,
              its_time_is_limited_and_its_children_end_with_it, what_cannot_be_started_is_refused,
-             it_can_be_ended_at_any_time)
+             without_descriptors_it_is_refused, it_can_be_ended_at_any_time)

@@ -27,7 +27,8 @@ int main(void)
 
 #define TOPIC           "check.v1"
 #define PARTITIONS      3
-#define OFFSET_FETCH    9 /* Kafka's number of this request */
+#define FETCH           1 /* Kafka's numbers of requests */
+#define OFFSET_FETCH    9
 #define GIVE_UP_NS      (INT64_C(240) * 1000000000)
 #define SOME            20
 
@@ -269,6 +270,104 @@ START_TEST(a_producer_sees_what_was_there_before_it_could_be_woken)
 }
 END_TEST
 
+static bool holding;
+static unsigned held_of[PARTITIONS], ends_of[PARTITIONS];
+static int64_t next_of[PARTITIONS];
+
+/* Of the first message of each partition the others wait behind it. */
+static void hold_message(void *arg, const char *topic, const struct ft_kafka_message *m)
+{
+    ck_assert_int_eq(m->offset, next_of[m->partition]);
+    if (holding) {
+        ck_assert_uint_eq(held_of[m->partition]++, 0);
+        ft_kafka_consumer_hold(consumer);
+        if (++taken == PARTITIONS)
+            ft_loop_exit(loop, 0);
+        return;
+    }
+    next_of[m->partition]++;
+    on_message(arg, topic, m);
+}
+
+static void on_end(void *arg, const char *topic, int32_t partition)
+{
+    (void)arg;
+    ck_assert_str_eq(topic, TOPIC);
+    ends_of[partition]++;
+    if (errors && ends_of[partition] && !wanted)
+        ft_loop_exit(loop, 0);
+}
+
+static void consume_held(void)
+{
+    const struct ft_kafka_part parts[] = {{TOPIC, 0, true}, {TOPIC, 1, true}, {TOPIC, 2, true}};
+    const struct ft_kafka_consumer_config config = {.brokers = brokers,
+                                                    .client_id = "check",
+                                                    .group = "check",
+                                                    .parts = parts,
+                                                    .part_count = PARTITIONS,
+                                                    .on_message = hold_message,
+                                                    .on_end = on_end,
+                                                    .on_error = on_error};
+    char error[256];
+
+    consumer = ft_kafka_consumer_new(loop, &config, error, sizeof(error));
+    ck_assert_msg(consumer, "%s", error);
+}
+
+/* It comes once more, in its place, and what is freed with it is not lost to the next one. */
+START_TEST(a_message_that_is_held_comes_again)
+{
+    for (unsigned freed = 0; freed < 2; freed++) {
+        memset(held_of, 0, sizeof(held_of));
+        memset(next_of, 0, sizeof(next_of));
+        memset(ends_of, 0, sizeof(ends_of));
+        begin();
+        produce_to(brokers);
+        send_from(0, SOME);
+        ck_assert_int_eq(ft_kafka_flush(producer, GIVE_UP_NS), 0);
+        consume_held();
+        holding = true;
+        ck_assert_int_eq(ft_loop_run(loop), 0);
+        if (freed) {
+            ft_kafka_consumer_free(consumer);
+            consume_held();
+        }
+        holding = false;
+        taken = 0;
+        wanted = SOME;
+        ft_kafka_consumer_release(consumer);
+        /* One of each at once; what follows comes from the brokers. */
+        ck_assert_uint_eq(taken, freed ? 0 : PARTITIONS);
+        ck_assert_int_eq(ft_loop_run(loop), 0);
+        end();
+    }
+}
+END_TEST
+
+/* Who waits for its end is not left waiting, and it is read as soon as it can be. */
+START_TEST(a_partition_that_cannot_be_read_is_at_its_end)
+{
+    memset(next_of, 0, sizeof(next_of));
+    memset(ends_of, 0, sizeof(ends_of));
+    begin();
+    produce_to(brokers);
+    send_from(0, SOME);
+    ck_assert_int_eq(ft_kafka_flush(producer, GIVE_UP_NS), 0);
+    rd_kafka_mock_push_request_errors(cluster, FETCH, 1,
+                                      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+    snprintf(text, sizeof(text), "topic '" TOPIC "', partition ");
+    wanted = 0;
+    consume_held();
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_uint_ge(errors, 1);
+    wanted = SOME;
+    while (taken < SOME)
+        ck_assert_int_eq(ft_loop_run(loop), 0);
+    end();
+}
+END_TEST
+
 #ifndef __SANITIZE_ADDRESS__
 /* Brokers in a process of their own, whose partitions are full; says where it is. What librdkafka's
  * brokers keep is 5 MiB a partition. */
@@ -438,6 +537,7 @@ START_TEST(an_error_names_its_setting)
 END_TEST
 
 FT_UNIT_MAIN("kafka_consumer", a_coordinator_that_is_not_ready_is_asked_again,
+             a_message_that_is_held_comes_again, a_partition_that_cannot_be_read_is_at_its_end,
              a_wakeup_that_is_lost_costs_a_second, nothing_is_read_while_we_are_busy,
              a_consumer_sees_what_was_there_before_it_could_be_woken,
              a_producer_sees_what_was_there_before_it_could_be_woken,

@@ -174,6 +174,41 @@ START_TEST(second_signal_ends_at_once)
 }
 END_TEST
 
+static char troubles[4][320];
+static int trouble_count;
+
+static void take_trouble(const char *text)
+{
+    snprintf(troubles[trouble_count++ & 3], sizeof(troubles[0]), "%s", text);
+}
+
+/* Once a minute, with how often it came meanwhile; nobody has to listen. */
+START_TEST(trouble_is_told_and_not_too_often)
+{
+    loop = ft_loop_new();
+    ft_loop_trouble(loop, "nobody hears %d", 0);
+    ft_loop_on_trouble(loop, take_trouble);
+    for (int i = 1; i <= 1000; i++)
+        ft_loop_trouble(loop, "no descriptor for '%s', %d", "x", i);
+    ck_assert_int_eq(trouble_count, 1);
+    ck_assert_str_eq(troubles[0], "no descriptor for 'x', 1 (0 more held back)");
+    ft_loop_free(loop);
+}
+END_TEST
+
+/* A descriptor that is none, and a file, which is always ready (epoll_ctl(2)). */
+START_TEST(what_cannot_be_watched_is_refused)
+{
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+    loop = ft_loop_new();
+    ck_assert_ptr_null(ft_watch_fd(loop, 900, tick, NULL));
+    ck_assert_ptr_null(ft_watch_fd(loop, fd, tick, NULL));
+    close(fd);
+    ft_loop_free(loop);
+}
+END_TEST
+
 #ifdef HAVE_SYSTEMD
 static void expect(int fd, const char *begin)
 {
@@ -227,10 +262,32 @@ START_TEST(notifies_the_service_manager)
     close(fd);
 }
 END_TEST
-#define NOTIFY_TESTS , notifies_the_service_manager
+
+/* Those of this process alone, which it does not hand on; and no watchdog of another one. */
+START_TEST(sockets_are_handed_over)
+{
+    char pid[32];
+
+    ck_assert_uint_eq(ft_notify_sockets(), 0);
+    for (int fd = FT_NOTIFY_SOCKETS; fd < FT_NOTIFY_SOCKETS + 2; fd++)
+        ck_assert_int_eq(dup2(0, fd), fd);
+    setenv("LISTEN_FDS", "2", 1);
+    setenv("LISTEN_PID", "1", 1);
+    ck_assert_uint_eq(ft_notify_sockets(), 0);
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    setenv("LISTEN_PID", pid, 1);
+    ck_assert_uint_eq(ft_notify_sockets(), 2);
+    ck_assert_int_ne(fcntl(FT_NOTIFY_SOCKETS + 1, F_GETFD) & FD_CLOEXEC, 0);
+    setenv("WATCHDOG_USEC", "20000", 1);
+    setenv("WATCHDOG_PID", "1", 1);
+    ck_assert_int_eq(ft_notify_watchdog_ns(), 0);
+}
+END_TEST
+#define NOTIFY_TESTS , notifies_the_service_manager, sockets_are_handed_over
 #else
 #define NOTIFY_TESTS
 #endif
 
 FT_UNIT_MAIN("loop", timers_fire_as_asked, long_steps_are_reported, stages_are_capped,
-             descriptor_stays_the_callers, second_signal_ends_at_once NOTIFY_TESTS)
+             descriptor_stays_the_callers, second_signal_ends_at_once,
+             trouble_is_told_and_not_too_often, what_cannot_be_watched_is_refused NOTIFY_TESTS)

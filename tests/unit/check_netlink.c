@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -121,6 +122,62 @@ START_TEST(a_group_is_heard)
 }
 END_TEST
 
+/* The kernel alone is believed: every process may send to this protocol's groups. */
+START_TEST(a_notice_of_another_process_is_none)
+{
+    struct ft_netlink_listener_config config = {
+        .protocol = NETLINK_USERSOCK, .group = 1, .message = on_notice, .lost = on_lost};
+    const struct sockaddr_nl to = {.nl_family = AF_NETLINK, .nl_groups = 1};
+    struct {
+        struct nlmsghdr header;
+        struct ifinfomsg link;
+    } forged = {.header = {.nlmsg_len = sizeof(forged), .nlmsg_type = RTM_NEWLINK}};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_USERSOCK);
+    struct ft_netlink_listener *l;
+    struct ft_watch *end;
+
+    loop = ft_loop_new();
+    ck_assert_int_eq(ft_netlink_listen(loop, &config, &l), 0);
+    links = lost = 0;
+    /* It goes to the kernel, too, which does not listen there. */
+    ck_assert_int_lt(
+        sendto(fd, &forged, sizeof(forged), 0, (const struct sockaddr *)&to, sizeof(to)), 0);
+    ck_assert_int_eq(errno, ECONNREFUSED);
+    /* It is there already: both turns of the loop begin with what can be read. */
+    end = ft_watch_once(loop, give_up, NULL);
+    for (int i = 0; i < 2; i++) {
+        ft_watch_once_arm(end, 0);
+        ck_assert_int_eq(ft_loop_run(loop), 1);
+    }
+    ck_assert_int_eq(links, 0);
+    ck_assert_int_eq(lost, 0);
+    ft_watch_free(end);
+    ft_netlink_listener_free(l);
+    ft_loop_free(loop);
+    close(fd);
+}
+END_TEST
+
+START_TEST(what_cannot_be_asked_is_refused)
+{
+    static const uint8_t much[256];
+    struct ft_netlink *n = NULL;
+    struct rlimit none;
+
+    ck_assert_int_eq(ft_netlink_new(31, &n), -EPROTONOSUPPORT);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &none), 0);
+    none.rlim_cur = 0;
+    ck_assert_int_eq(ft_netlink_new(NETLINK_ROUTE, &n), 0);
+    ck_assert_int_eq(ft_netlink_request(n, RTM_GETLINK, true, much, sizeof(much), on_link, NULL),
+                     -EMSGSIZE);
+    ft_netlink_free(n);
+    n = NULL;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    ck_assert_int_eq(ft_netlink_new(NETLINK_ROUTE, &n), -EMFILE);
+    ck_assert_ptr_null(n);
+}
+END_TEST
+
 START_TEST(a_group_that_is_none)
 {
     struct ft_netlink_listener_config config = {
@@ -136,4 +193,6 @@ START_TEST(a_group_that_is_none)
 }
 END_TEST
 
-FT_UNIT_MAIN("netlink", a_dump_comes_complete, a_group_is_heard, a_group_that_is_none)
+FT_UNIT_MAIN("netlink", a_dump_comes_complete, a_group_is_heard,
+             a_notice_of_another_process_is_none, what_cannot_be_asked_is_refused,
+             a_group_that_is_none)

@@ -3,7 +3,8 @@ io_tests = tests/unit/check_loop tests/unit/check_netlink tests/unit/check_pcap 
 	tests/unit/check_transport tests/unit/check_tls tests/unit/check_http tests/unit/check_http_room \
 	tests/unit/check_http_rendering tests/unit/check_http_response \
 	tests/unit/check_spool tests/unit/check_turns tests/unit/check_standby tests/unit/check_kafka_consumer \
-	tests/unit/check_kafka_group tests/unit/check_kafka_commit tests/unit/check_kafka_topics
+	tests/unit/check_kafka_group tests/unit/check_kafka_commit tests/unit/check_kafka_topics \
+	tests/unit/check_kafka_reader tests/unit/check_kafka_spool
 check_PROGRAMS += $(io_tests)
 TESTS += $(io_tests)
 
@@ -70,8 +71,11 @@ tests_unit_check_http_room_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_http_room_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 if HAVE_SNMP
-check_PROGRAMS += tests/unit/check_snmp
-TESTS += tests/unit/check_snmp
+check_PROGRAMS += tests/unit/check_snmp tests/unit/check_snmp_answered
+TESTS += tests/unit/check_snmp tests/unit/check_snmp_answered
+tests_unit_check_snmp_answered_SOURCES = tests/unit/check_snmp_answered.c tests/unit/unit.h
+tests_unit_check_snmp_answered_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snmp_answered_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 tests_unit_check_snmp_SOURCES = tests/unit/check_snmp.c tests/unit/unit.h
 tests_unit_check_snmp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_snmp_LDADD = $(IO_LIBS) $(CHECK_LIBS)
@@ -92,6 +96,13 @@ tests_unit_check_kafka_commit_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 tests_unit_check_kafka_topics_SOURCES = tests/unit/check_kafka_topics.c tests/unit/unit.h
 tests_unit_check_kafka_topics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(RDKAFKA_CFLAGS)
 tests_unit_check_kafka_topics_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+tests_unit_check_kafka_spool_SOURCES = tests/unit/check_kafka_spool.c tests/unit/unit.h
+tests_unit_check_kafka_spool_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_kafka_spool_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_kafka_reader_SOURCES = tests/unit/check_kafka_reader.c tests/unit/unit.h
+tests_unit_check_kafka_reader_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(RDKAFKA_CFLAGS)
+tests_unit_check_kafka_reader_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_helper
 TESTS += tests/unit/check_helper
@@ -104,3 +115,21 @@ TESTS += tests/unit/check_registry
 tests_unit_check_registry_SOURCES = tests/unit/check_registry.c tests/unit/unit.h
 tests_unit_check_registry_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_registry_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_connect tests/unit/check_ready
+TESTS += tests/unit/check_connect tests/unit/check_ready
+tests_unit_check_connect_SOURCES = tests/unit/check_connect.c tests/unit/unit.h
+tests_unit_check_connect_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_connect_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_ready_SOURCES = tests/unit/check_ready.c tests/unit/unit.h
+tests_unit_check_ready_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ready_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
+if HAVE_VERBS
+check_PROGRAMS += tests/unit/check_verbs
+TESTS += tests/unit/check_verbs
+tests_unit_check_verbs_SOURCES = tests/unit/check_verbs.c tests/unit/unit.h
+tests_unit_check_verbs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(IBVERBS_CFLAGS)
+tests_unit_check_verbs_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+endif

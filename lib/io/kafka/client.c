@@ -361,10 +361,13 @@ struct ft_kafka_client *ft_kafka_client_new(struct ft_loop *loop,
     c->conf = rd_kafka_conf_new();
     c->topics = ft_kafka_topics_new();
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (c->wake >= 0 && c->topics)
+    if (c->wake < 0)
+        snprintf(error, error_bytes, "kafka: %s", strerror(errno));
+    else if (c->topics)
         c->watch = ft_watch_stage(ft_watch_fd(loop, c->wake, handle_wake, c), "publish");
     if (!c->watch) {
-        snprintf(error, error_bytes, "kafka: no memory");
+        if (c->wake >= 0)
+            snprintf(error, error_bytes, "kafka: no memory");
         ft_kafka_client_free(c);
         return NULL;
     }

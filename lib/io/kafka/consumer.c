@@ -396,8 +396,12 @@ struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
     c->config.arg = config->arg;
     c->parts = rd_kafka_topic_partition_list_new((int)config->part_count);
     c->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (c->wake >= 0)
-        c->watch = ft_watch_stage(ft_watch_fd(loop, c->wake, handle_wake, c), "ingest");
+    if (c->wake < 0) {
+        snprintf(error, error_bytes, "kafka: %s", strerror(errno));
+        ft_kafka_consumer_free(c);
+        return NULL;
+    }
+    c->watch = ft_watch_stage(ft_watch_fd(loop, c->wake, handle_wake, c), "ingest");
     c->more = ft_watch_stage(ft_watch_once(loop, poll_messages, c), "ingest");
     c->tick = ft_watch_stage(ft_watch_timer(loop, TICK_NS, poll_messages, c), "ingest");
     c->again = ft_watch_stage(ft_watch_once(loop, begin_again, c), "ingest");
