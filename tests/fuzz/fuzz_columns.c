@@ -12,6 +12,26 @@
 #include "proto/record.h"
 #include "tests/fuzz/fuzz.h"
 
+static void fill_rest(Fabrictrace__Observation *m, const struct ft_observed *o)
+{
+    m->ce_samples = o->ce_samples;
+    m->cnp_samples = o->cnp_samples;
+    m->has_queue_max_bytes = o->has_queue;
+    m->queue_max_bytes = o->queue_max_bytes;
+    m->has_transit_max_ns = o->has_transit;
+    m->transit_max_ns = o->transit_max_ns;
+    m->has_psn = o->has_psn;
+    m->psn = o->psn;
+    m->psn_span = o->psn_span;
+    m->psn_back_samples = o->psn_back_samples;
+    m->message_starts = o->message_starts;
+    m->frame_min_bytes = o->frame_min_bytes;
+    m->frame_max_bytes = o->frame_max_bytes;
+    m->nak_samples = o->nak_samples;
+    m->rnr_samples = o->rnr_samples;
+    m->source_routed = o->source_routed;
+}
+
 /* As a message again; borrows from *o and fills *flow and *outer. */
 static Fabrictrace__Observation message_of(const struct ft_observed *o, Fabrictrace__Flow *flow,
                                            Fabrictrace__Flow *outer)
@@ -40,6 +60,7 @@ static Fabrictrace__Observation message_of(const struct ft_observed *o, Fabrictr
     m.dst_qp = o->dst_qp;
     m.has_ttl = o->has_ttl;
     m.ttl = o->ttl;
+    fill_rest(&m, o);
     return m;
 }
 
@@ -63,6 +84,22 @@ static void compare(void *arg, const struct ft_observed *o)
     ft_fuzz_assert(o->has_dst_qp == e->o.has_dst_qp && o->dst_qp == e->o.dst_qp &&
                        o->has_ttl == e->o.has_ttl && o->ttl == e->o.ttl,
                    "the same queue pair and TTL");
+    ft_fuzz_assert(o->ce_samples == e->o.ce_samples && o->cnp_samples == e->o.cnp_samples &&
+                       o->nak_samples == e->o.nak_samples && o->rnr_samples == e->o.rnr_samples,
+                   "the same marks and answers");
+    ft_fuzz_assert(o->has_queue == e->o.has_queue && o->queue_max_bytes == e->o.queue_max_bytes &&
+                       o->has_transit == e->o.has_transit &&
+                       o->transit_max_ns == e->o.transit_max_ns,
+                   "the same queue and delay");
+    ft_fuzz_assert(o->has_psn == e->o.has_psn && o->message_starts == e->o.message_starts,
+                   "the same starts of messages");
+    ft_fuzz_assert(!o->has_psn || (o->psn == e->o.psn && o->psn_span == e->o.psn_span &&
+                                   o->psn_back_samples == e->o.psn_back_samples),
+                   "the same sequence");
+    ft_fuzz_assert(o->frame_min_bytes == e->o.frame_min_bytes &&
+                       o->frame_max_bytes == e->o.frame_max_bytes,
+                   "the same lengths of frames");
+    ft_fuzz_assert(o->source_routed == e->o.source_routed, "the same kind of path");
 }
 
 static void other(void *arg, const Fabrictrace__Record *record)
