@@ -125,7 +125,8 @@ static const struct ft_prom_metric metrics[] = {
         "Looks at an elephant that is to be probed, whose host has no agent that does; present where probe.elephants is set."},
     [FT_METRIC_SPREAD_REFUSED] = {PREFIX "spread_refused_total", FT_PROM_COUNTER, "subjects",
         NULL, NULL, 1,
-        "Connections, jobs and spread records dropped because their table was full."},
+        "Connections, jobs, queue pairs of several flows and spread records dropped because there was "
+        "no room."},
     [FT_METRIC_PLANS] = {PREFIX "plans", FT_PROM_GAUGE, "plans",
         "stage", NULL, 3,
         "Plans of source ports that agents gave ports of."},

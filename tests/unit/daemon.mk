@@ -247,6 +247,13 @@ tests_unit_check_sorted_SOURCES = tests/unit/check_sorted.c tests/unit/answer_ri
 tests_unit_check_sorted_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sorted_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_spread_qps
+TESTS += tests/unit/check_spread_qps
+tests_unit_check_spread_qps_SOURCES = tests/unit/check_spread_qps.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_spread_qps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_spread_qps_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_spread_kept
 TESTS += tests/unit/check_spread_kept
 tests_unit_check_spread_kept_SOURCES = tests/unit/check_spread_kept.c tests/unit/unit.h

@@ -32,7 +32,8 @@ struct join_rig {
     struct ft_join *join;
 };
 
-static inline void join_rig_open(struct join_rig *rig)
+/* The same with so many spines. */
+static inline void join_rig_open_wide(struct join_rig *rig, uint32_t spines)
 {
     const struct ft_join_config config = {.flows_max = 1000,
                                           .window_ms = JOIN_RIG_WINDOW_MS,
@@ -41,10 +42,15 @@ static inline void join_rig_open(struct join_rig *rig)
                                           .trust_topology = true,
                                           .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}};
 
-    rig->t = leafspine(2, 2, 2);
+    rig->t = leafspine(2, spines, 2);
     rig->join = ft_join_new(&config, rig->t, &(struct ft_join_hooks){.arg = NULL});
     ck_assert_ptr_nonnull(rig->join);
     ft_join_open(rig->join, JOIN_RIG_WINDOW);
+}
+
+static inline void join_rig_open(struct join_rig *rig)
+{
+    join_rig_open_wide(rig, 2);
 }
 
 static inline void join_rig_close(struct join_rig *rig)
