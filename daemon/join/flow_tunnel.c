@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/join/hints.h"
+
 #define PROTO_GRE 47
 
 /* Without memory the flow has no tunnel; the next sample tries again. */
@@ -21,22 +23,32 @@ static void begin(struct ft_join *j, struct ft_flow *flow, const struct ft_tuple
     flow->published = 0;
 }
 
-/* Of two headers the one of the newer sample counts, in whatever order they come. */
-static void go_on(struct ft_flow_tunnel *tunnel, const struct ft_tuple *outer, int64_t last_ms)
+static bool say_otherwise(struct ft_flow_tunnel *tunnel, int64_t ms)
+{
+    if (ms <= tunnel->other_ms)
+        return false;
+    tunnel->other_ms = ms;
+    return true;
+}
+
+/* Of two headers the one of the newer sample counts, in whatever order they come. Whether anything
+ * changed but the time. */
+static bool go_on(struct ft_flow_tunnel *tunnel, const struct ft_tuple *outer, int64_t last_ms)
 {
     bool newer = last_ms > tunnel->last_ms;
     int64_t older_ms = newer ? tunnel->last_ms : last_ms;
+    bool changed = false;
 
     if (!ft_tuple_equal(&tunnel->outer, outer)) {
-        if (older_ms > tunnel->other_ms)
-            tunnel->other_ms = older_ms;
+        changed = say_otherwise(tunnel, older_ms) || newer;
         if (!newer)
-            return;
+            return changed;
         tunnel->outer = *outer;
         tunnel->learnt = false;
     }
     if (newer)
         tunnel->last_ms = last_ms;
+    return changed;
 }
 
 /* Where a flow comes from a host or goes to one, the tunnel may begin behind the sample, or have
@@ -49,15 +61,19 @@ static bool is_edge(const struct ft_join *j, uint32_t end)
 void ft_flow_take_tunnel(struct ft_join *j, struct ft_flow *flow, const struct ft_observation *o,
                          uint32_t in, uint32_t out)
 {
-    if (o->rest && o->rest->has_outer) {
-        if (flow->tunnel)
-            go_on(flow->tunnel, &o->rest->outer, o->last_ms);
-        else
-            begin(j, flow, &o->rest->outer, o->last_ms);
-    } else if (flow->tunnel && o->last_ms > flow->tunnel->other_ms && !is_edge(j, in) &&
-               !is_edge(j, out)) {
-        flow->tunnel->other_ms = o->last_ms;
+    bool inside = o->rest && o->rest->has_outer, changed = false;
+
+    if (inside && flow->tunnel) {
+        changed = go_on(flow->tunnel, &o->rest->outer, o->last_ms);
+    } else if (inside) {
+        begin(j, flow, &o->rest->outer, o->last_ms);
+        changed = true;
+    } else if (flow->tunnel && !is_edge(j, in) && !is_edge(j, out)) {
+        changed = say_otherwise(flow->tunnel, o->last_ms);
     }
+    /* What switches were asked of is no longer known to be what they see. */
+    if (changed && j->hints)
+        ft_hints_drop_answers(j->hints, &flow->tuple);
 }
 
 /* An IPv6 header around IP or Ethernet may be SRv6's, whose destination is another one behind each

@@ -129,6 +129,21 @@ size_t ft_hints_list(const struct ft_said_of_flow *said, struct ft_hint list[FT_
     return n;
 }
 
+void ft_hints_drop_answers(struct ft_hints *h, const struct ft_tuple *tuple)
+{
+    struct ft_said_of_flow *f = ft_table_count(h->flows) ? ft_table_find(h->flows, tuple) : NULL;
+    uint32_t n = 0;
+
+    if (!f)
+        return;
+    for (uint32_t i = 0; i < f->count; i++)
+        if (f->said[i].hint.by == FT_BY_PROBE)
+            f->said[n++] = f->said[i];
+    f->count = n;
+    if (n == 0)
+        ft_table_remove(h->flows, f);
+}
+
 void ft_hints_clear(struct ft_hints *h)
 {
     ft_table_clear(h->flows);

@@ -52,6 +52,10 @@ struct ft_said_of_flow *ft_hints_of(struct ft_hints *h, const struct ft_tuple *t
 /* The hints among them. Returns how many were stored. */
 size_t ft_hints_list(const struct ft_said_of_flow *said, struct ft_hint list[FT_HINTS_FLOW]);
 
+/* Forgets what switches answered of a flow, and that they were asked: probes go where the flow
+ * does, questions are about a header that it may have no more. */
+void ft_hints_drop_answers(struct ft_hints *h, const struct ft_tuple *tuple);
+
 void ft_hints_clear(struct ft_hints *h);
 
 #endif

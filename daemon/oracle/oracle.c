@@ -186,6 +186,7 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
     if (!s || now_ms < s->next_ms || !ft_asking_write(&q->ask, command, name, in, header))
         return false;
     q->flow = flow->tuple;
+    q->header = *header;
     /* Until it answers, so that nobody asks twice. */
     ft_hints_put(ft_join_hints(join), &flow->tuple,
                  &(struct ft_hint){switch_id, FT_NONE, FT_BY_ORACLE, 0});
@@ -222,6 +223,20 @@ static uint32_t end_named(const struct ft_topology *t, uint32_t switch_id, const
     return port != FT_NONE ? port : ft_topology_find_lag(t, switch_id, name);
 }
 
+/* Whether the flow has the header that a switch was asked about, and had it all the while: else it
+ * is forgotten that the switch was asked. */
+static bool is_still_asked(const struct ft_join *join, const struct ft_flow *flow,
+                           const struct ft_oracle_question *q, uint32_t switch_id)
+{
+    const struct ft_tuple *header = flow->tunnel ? &flow->tunnel->outer : &flow->tuple;
+    const struct ft_said_of_flow *said = ft_hints_of(ft_join_hints(join), &flow->tuple);
+
+    for (uint32_t i = 0; said && i < said->count; i++)
+        if (said->said[i].hint.switch_id == switch_id)
+            return ft_tuple_equal(header, &q->header);
+    return false;
+}
+
 enum ft_oracle_outcome ft_oracle_answer(struct ft_oracle *o, const struct ft_join *join,
                                         const struct ft_oracle_question *q,
                                         enum ft_oracle_outcome outcome, const char *text,
@@ -251,9 +266,9 @@ enum ft_oracle_outcome ft_oracle_answer(struct ft_oracle *o, const struct ft_joi
             hint.by = FT_BY_SAMPLES;
         }
     }
-    if (hint.switch_id == FT_NONE || !flow)
-        return outcome;
     ft_hints_advance(ft_join_hints(join), now_ms);
+    if (hint.switch_id == FT_NONE || !flow || !is_still_asked(join, flow, q, hint.switch_id))
+        return outcome;
     ft_hints_put(ft_join_hints(join), &q->flow, &hint);
     if (outcome == FT_ORACLE_ANSWERED && !ft_join_judging_all(join)) {
         struct ft_said_of_flow *said = ft_hints_of(ft_join_hints(join), &q->flow);

@@ -9,7 +9,9 @@
  * Asked of are elephants without samples at a switch with a choice; and, as one question of four at
  * most, elephants whose path samples show: how many of the answers agree with it is counted for
  * each switch. An answer becomes a hint (daemon/join/hints.h), unless the switch's answers were
- * found to be wrong.
+ * found to be wrong, and as long as the flow has the header that was asked about: where it is seen
+ * in a tunnel, in another one or in none any more, answers are dropped (daemon/join/flow_tunnel.h),
+ * those that are still to come, too, and the switch is asked again.
  *
  * How a question is put: lib/config/asking.h. Capped: switches, flows looked at in a call. Pure.
  * Thread: one.
@@ -34,7 +36,7 @@ struct ft_oracle_config {
 };
 
 struct ft_oracle_question {
-    struct ft_tuple flow;
+    struct ft_tuple flow, header; /* header: what is asked about, that of the flow's tunnel */
     struct ft_asking ask;
 };
 

@@ -107,10 +107,11 @@ START_TEST(a_flow_that_bears_its_path_is_not_asked_about)
 }
 END_TEST
 
-/* Samples of the flow's last switch, inside a tunnel from that port. */
+/* Samples of the flow's last switch, inside a tunnel from that port; 0: in none, and not said to go
+ * to the host. */
 static void tunnelled(uint16_t sport, uint16_t outer_sport, int64_t at_ms)
 {
-    const struct ft_observed_rest rest = {.has_outer = true,
+    const struct ft_observed_rest rest = {.has_outer = outer_sport != 0,
                                           .outer = {.src = ft_ip4((uint8_t[4]){10, 255, 0, 1}),
                                                     .dst = ft_ip4((uint8_t[4]){10, 255, 0, 2}),
                                                     .sport = outer_sport,
@@ -120,7 +121,7 @@ static void tunnelled(uint16_t sport, uint16_t outer_sport, int64_t at_ms)
 
     o.agent = leafspine_switch_ip(1);
     o.in_ifindex = 0;
-    o.out_ifindex = 1;
+    o.out_ifindex = outer_sport ? 1 : 0;
     o.first_ms = o.last_ms = at_ms;
     o.rest = &rest;
     join_rig_take(&rig, &o);
@@ -143,6 +144,85 @@ START_TEST(of_a_flow_in_a_tunnel_that_one_is_asked_about)
             ck_assert_str_eq(q.ask.argv[4 + i], words[i]);
         end();
     }
+}
+END_TEST
+
+static bool is_known(void)
+{
+    struct ft_hinted way;
+
+    return ft_flow_likely(rig.join, join_rig_flow(&rig, 77), &way);
+}
+
+/* Into a tunnel, into another one, out of it: each time another header is hashed from then on. */
+START_TEST(an_answer_is_of_one_header)
+{
+    static const uint16_t changes[][2] = {{0, 7}, {7, 8}, {7, 0}};
+
+    for (size_t i = 0; i < 3; i++) {
+        for (int late = 0; late < 2; late++) {
+            begin();
+            report(77, 500000000);
+            if (changes[i][0])
+                tunnelled(77, changes[i][0], JOIN_RIG_START_MS + 3000);
+            join_rig_seal(&rig);
+            ck_assert(next(NOW_MS));
+            if (!late) {
+                ck_assert_int_eq(answer("up1", NOW_MS), FT_ORACLE_ANSWERED);
+                ck_assert(is_known());
+            }
+            tunnelled(77, changes[i][1], JOIN_RIG_END_MS + 2000);
+            if (late)
+                ck_assert_int_eq(answer("up1", NOW_MS), FT_ORACLE_ANSWERED);
+            ck_assert_msg(!is_known(), "%zu, %d", i, late);
+            /* It is asked again of the header that is known now. */
+            ck_assert_int_eq(next(NOW_MS + 1000), changes[i][0] == 0);
+            end();
+        }
+    }
+}
+END_TEST
+
+/* They go where the flow does. */
+START_TEST(what_probes_showed_stays)
+{
+    const struct ft_tuple tuple = join_rig_tuple(77);
+
+    begin();
+    report(77, 500000000);
+    join_rig_seal(&rig);
+    ft_hints_advance(hints, NOW_MS);
+    ft_hints_put(hints, &tuple,
+                 &(struct ft_hint){0, join_rig_port(&rig, "leaf0", "up1"), FT_BY_PROBE, 0});
+    ck_assert(is_known());
+    tunnelled(77, 7, JOIN_RIG_END_MS + 2000);
+    ck_assert(is_known());
+    end();
+}
+END_TEST
+
+/* Asked once more meanwhile: the first answer is not that of the second question. */
+START_TEST(an_answer_is_of_its_question)
+{
+    struct ft_oracle_question first;
+
+    begin();
+    report(77, 500000000);
+    join_rig_seal(&rig);
+    ck_assert(next(NOW_MS));
+    first = q;
+    tunnelled(77, 7, JOIN_RIG_END_MS + 2000);
+    ck_assert(next(NOW_MS + 1000));
+    ck_assert_int_eq(
+        ft_oracle_answer(oracle, rig.join, &first, FT_ORACLE_ANSWERED, "up0", NOW_MS + 1000),
+        FT_ORACLE_ANSWERED);
+    ck_assert(!is_known());
+    ck_assert_int_eq(answer("up1", NOW_MS + 1000), FT_ORACLE_ANSWERED);
+    ck_assert(is_known());
+    /* What says the same again changes nothing. */
+    tunnelled(77, 7, JOIN_RIG_END_MS + 3000);
+    ck_assert(is_known());
+    end();
 }
 END_TEST
 
@@ -326,7 +406,8 @@ START_TEST(names_are_no_commands)
 }
 END_TEST
 
-FT_UNIT_MAIN("oracle", a_flow_that_bears_its_path_is_not_asked_about,
+FT_UNIT_MAIN("oracle", an_answer_is_of_one_header, what_probes_showed_stays,
+             an_answer_is_of_its_question, a_flow_that_bears_its_path_is_not_asked_about,
              of_a_flow_in_a_tunnel_that_one_is_asked_about, a_question_is_a_list_of_arguments,
              an_answer_shows_a_path_and_resolves_none, questions_are_few,
              what_is_no_port_is_no_answer, a_sample_contradicts_an_answer,
