@@ -19,7 +19,12 @@
 #define FLOWS_A_WINDOW 20000
 struct ft_hashes {
     struct ft_table *sets;
+    size_t sets_max;
     uint32_t cursor;
+    uint32_t hand; /* of what ages them */
+    uint32_t gone; /* sets that are not in the topology */
+    uint64_t removed;
+    uint64_t confirmed, contradicted; /* of sets that were removed */
     uint32_t flows_left;
     uint32_t trusted; /* sets, when the window began */
 };
@@ -38,6 +43,7 @@ struct ft_hashes *ft_hashes_new(size_t sets_max, uint64_t seed)
 
     if (!h)
         return NULL;
+    h->sets_max = sets_max;
     h->sets = ft_table_new(sizeof(struct ft_hash_set), sizeof(uint64_t), sets_max, seed);
     if (!h->sets) {
         free(h);
@@ -110,6 +116,95 @@ static bool fill_set(struct ft_hash_set *s, const struct ft_choice *c, const cha
     return true;
 }
 
+/* The other set of the same links; NULL: there is none. */
+static struct ft_hash_set *other_of(const struct ft_hashes *h, const struct ft_hash_set *s)
+{
+    uint64_t key = s->outer ? s->own : outer_key(s->own);
+
+    return ft_table_find(h->sets, &key);
+}
+
+static void remove_set(struct ft_hashes *h, struct ft_hash_set *s)
+{
+    h->confirmed += s->confirmed;
+    h->contradicted += s->contradicted;
+    h->removed++;
+    free_set(s);
+    ft_table_remove(h->sets, s);
+}
+
+static void note_gone(struct ft_hashes *h, struct ft_hash_set *s, int64_t ms)
+{
+    h->gone += (ms != 0) - (s->gone_ms != 0);
+    s->gone_ms = ms;
+}
+
+/* A set that learns from flows' own headers goes with the one of their tunnels'. */
+static void remove_both(struct ft_hashes *h, struct ft_hash_set *own)
+{
+    struct ft_hash_set *outer = other_of(h, own);
+
+    note_gone(h, own, 0);
+    if (outer)
+        remove_set(h, outer);
+    remove_set(h, own);
+}
+
+/* Whether the topology has its switch, with all of these links in a group; of NICs' their leaves.
+ */
+static bool is_there(const struct ft_hash_set *s, const struct ft_topology *t)
+{
+    uint32_t at = s->switch_name[0] ? ft_topology_find_switch(t, s->switch_name) : FT_NONE;
+
+    for (uint32_t i = 0; i < s->member_count; i++) {
+        uint32_t port = at == FT_NONE ? FT_NONE : ft_topology_find_port(t, at, s->members[i]);
+
+        if (s->switch_name[0] ? port == FT_NONE || ft_topology_port(t, port)->group == FT_NONE
+                              : ft_topology_find_switch(t, s->members[i]) == FT_NONE)
+            return false;
+    }
+    return true;
+}
+
+static struct ft_hash_set *next_own(struct ft_hashes *h)
+{
+    struct ft_hash_set *s;
+
+    if (h->hand >= ft_table_limit(h->sets))
+        h->hand = 0;
+    s = ft_table_at(h->sets, h->hand++);
+    return s && !s->outer ? s : NULL;
+}
+
+static void age(struct ft_hashes *h, const struct ft_topology *t, int64_t now_ms)
+{
+    for (uint32_t i = 0; i < FT_HASHES_LOOKS && i < ft_table_limit(h->sets); i++) {
+        struct ft_hash_set *s = next_own(h);
+
+        if (!s)
+            continue;
+        if (is_there(s, t))
+            note_gone(h, s, 0);
+        else if (s->gone_ms == 0)
+            note_gone(h, s, now_ms);
+        else if (now_ms - s->gone_ms >= FT_HASHES_GONE_MS)
+            remove_both(h, s);
+    }
+}
+
+/* In a full table one that is not in the topology goes for one that is. */
+static void make_room(struct ft_hashes *h)
+{
+    for (uint32_t i = 0; i < FT_HASHES_LOOKS && h->gone; i++) {
+        struct ft_hash_set *s = next_own(h);
+
+        if (s && s->gone_ms) {
+            remove_both(h, s);
+            return;
+        }
+    }
+}
+
 static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice *c,
                                     const char *group, bool outer)
 {
@@ -117,7 +212,11 @@ static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice 
     struct ft_hash_set *s;
     bool fresh;
 
+    if (ft_table_count(h->sets) >= h->sets_max && !ft_table_find(h->sets, &key))
+        make_room(h);
     s = ft_table_insert(h->sets, &key, &fresh);
+    if (s)
+        note_gone(h, s, 0);
     if (s && fresh && !fill_set(s, c, group)) {
         free_set(s);
         ft_table_remove(h->sets, s);
@@ -128,14 +227,6 @@ static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice 
         s->own = own;
     }
     return s;
-}
-
-/* The other set of the same links; NULL: there is none. */
-static struct ft_hash_set *other_of(const struct ft_hashes *h, const struct ft_hash_set *s)
-{
-    uint64_t key = s->outer ? s->own : outer_key(s->own);
-
-    return ft_table_find(h->sets, &key);
 }
 
 /* Of a port by which flows come in; in tunnels of different kinds (what) they are as different as
@@ -172,11 +263,12 @@ static uint32_t entry_of(struct ft_hash_set *s, uint64_t digest)
     return s->entry_count++;
 }
 
-void ft_hashes_begin(struct ft_hashes *h)
+void ft_hashes_begin(struct ft_hashes *h, const struct ft_topology *t, int64_t now_ms)
 {
     struct ft_hash_set *s;
     uint32_t index = 0;
 
+    age(h, t, now_ms);
     h->cursor = 0;
     h->flows_left = FLOWS_A_WINDOW;
     h->trusted = 0;
@@ -422,7 +514,8 @@ void ft_hashes_checked(const struct ft_hashes *h, uint64_t *confirmed, uint64_t 
     const struct ft_hash_set *s;
     uint32_t index = 0;
 
-    *confirmed = *contradicted = 0;
+    *confirmed = h->confirmed;
+    *contradicted = h->contradicted;
     while ((s = ft_table_next(h->sets, &index))) {
         *confirmed += s->confirmed;
         *contradicted += s->contradicted;
@@ -442,4 +535,9 @@ size_t ft_hashes_count(const struct ft_hashes *h)
 uint64_t ft_hashes_refused(const struct ft_hashes *h)
 {
     return ft_table_refused(h->sets);
+}
+
+uint64_t ft_hashes_removed(const struct ft_hashes *h)
+{
+    return h->removed;
 }

@@ -25,7 +25,10 @@
  * is weaker than a sample (lib/fabric/hinted.h), and is made anew each time that it is asked for:
  * one of a model that is trusted no more is gone.
  *
- * Capped: sets, flows kept of each, flows looked at in a window. Pure. Thread: one.
+ * A set whose switch, or one of whose links, has not been in the topology for a day is forgotten;
+ * where the table is full it makes room for a new one at once.
+ *
+ * Capped: sets, flows kept of each, flows and sets looked at in a window. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +39,10 @@
 
 /* Flows that are kept of a set; more only test what was learnt. */
 #define FT_HASHES_FLOWS 512
+/* How long a set is kept that is no longer in the topology: a link that is repaired returns. */
+#define FT_HASHES_GONE_MS INT64_C(86400000)
+/* Sets that are held against the topology in a window. */
+#define FT_HASHES_LOOKS 256
 /* Memory of a set at most. */
 #define FT_HASHES_SET_BYTES (108 << 10)
 
@@ -45,9 +52,9 @@ struct ft_hashes;
 struct ft_hashes *ft_hashes_new(size_t sets_max, uint64_t seed);
 void ft_hashes_free(struct ft_hashes *h);
 
-/* At the close of a window: begins it; takes a flow that was seen in it, whose learnt flag is set
- * when it needs no second look. */
-void ft_hashes_begin(struct ft_hashes *h);
+/* At the close of a window: begins it, and ages sets; takes a flow that was seen in it, whose
+ * learnt flag is set when it needs no second look. */
+void ft_hashes_begin(struct ft_hashes *h, const struct ft_topology *t, int64_t now_ms);
 void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_flow *flow,
                     int64_t window_start_ms);
 
@@ -82,5 +89,7 @@ uint32_t ft_hashes_trusted(const struct ft_hashes *h);
 /* Those of tunnels count by themselves. */
 size_t ft_hashes_count(const struct ft_hashes *h);
 uint64_t ft_hashes_refused(const struct ft_hashes *h);
+/* Forgotten since the start. */
+uint64_t ft_hashes_removed(const struct ft_hashes *h);
 
 #endif

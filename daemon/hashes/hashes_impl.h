@@ -16,8 +16,9 @@
 /* What a switch chooses from. */
 struct ft_hash_set {
     uint64_t key;
-    uint64_t own; /* key of the set of these links that learns from the flows' own headers */
-    bool outer;   /* it is not that one, and learns from the headers of tunnels */
+    uint64_t own;    /* key of the set of these links that learns from the flows' own headers */
+    int64_t gone_ms; /* since when the topology has no such links, 0: it has; not of tunnels' */
+    bool outer;      /* it is not that one, and learns from the headers of tunnels */
     char switch_name[FT_HASHES_NAME]; /* "": NICs choose */
     char group[FT_HASHES_NAME];
     char (*members)[FT_HASHES_NAME]; /* names of the ports; of NICs those of the leaves */

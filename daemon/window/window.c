@@ -168,7 +168,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     if (w->rhythms)
         ft_rhythms_begin(w->rhythms);
     if (w->hashes)
-        ft_hashes_begin(w->hashes);
+        ft_hashes_begin(w->hashes, ft_join_topology(w->join), w->span.end_ms);
     if (w->inference)
         ft_inference_begin(w->inference, w->number, w->span.start_ms, w->partial);
 }

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
         double from = cpu_s();
         size_t count = 0;
 
-        ft_hashes_begin(h);
+        ft_hashes_begin(h, t, (int64_t)WINDOW * WINDOW_MS);
         for (uint32_t i = 0; i < ft_join_limit(join); i++) {
             struct ft_flow *flow = ft_join_at(join, i);
 
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
             longest_s = step_s > longest_s ? step_s : longest_s;
         }
     }
-    ft_hashes_begin(h);
+    ft_hashes_begin(h, t, (int64_t)WINDOW * WINDOW_MS);
     printf("%s hash, %u leaves, %zu flows, %u windows: taken in %.2f s, learnt in %.2f s, longest "
            "step %.1f ms; %zu sets, %u trusted, %.1f KiB a set, %llu records\n",
            keyed ? "keyed" : "linear", leaves, ft_join_flows(join), windows, taken_s, learnt_s,

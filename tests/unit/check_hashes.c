@@ -285,7 +285,7 @@ static void learn(uint32_t window)
     int64_t start_ms = (int64_t)window * WINDOW_MS;
 
     ft_join_seal(join);
-    ft_hashes_begin(hashes);
+    ft_hashes_begin(hashes, t, start_ms + WINDOW_MS);
     for (uint32_t i = 0; i < ft_join_limit(join); i++) {
         struct ft_flow *flow = ft_join_at(join, i);
 
@@ -296,7 +296,7 @@ static void learn(uint32_t window)
         ;
     ft_join_close(join);
     /* As the next window's begin does. */
-    ft_hashes_begin(hashes);
+    ft_hashes_begin(hashes, t, start_ms + WINDOW_MS);
 }
 
 static bool predict(void *arg, const struct ft_join *of, const struct ft_flow *flow, uint32_t in,
@@ -530,7 +530,10 @@ END_TEST
 START_TEST(samples_withdraw_predictions)
 {
     const int64_t start_ms = (int64_t)(WINDOW + 1) * WINDOW_MS;
-    uint64_t confirmed, contradicted;
+    struct ft_topology_builder *b = ft_topology_builder_new("elsewhere");
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_topology *elsewhere;
+    uint64_t confirmed, contradicted, kept[2];
     uint32_t at[2] = {0}, trusted;
     struct score before = {0}, after = {0};
 
@@ -572,6 +575,17 @@ START_TEST(samples_withdraw_predictions)
     }
     ck_assert_uint_gt(after.hops, 0);
     ck_assert_uint_eq(after.right + after.wrong, 0);
+    /* That is counted on when they are forgotten. */
+    ft_topology_add_switch(b, "other", FT_TIER_LEAF, diag);
+    elsewhere = ft_topology_build(b, diag);
+    for (int64_t day = 0; day < 2; day++)
+        ft_hashes_begin(hashes, elsewhere, start_ms + day * FT_HASHES_GONE_MS);
+    ck_assert_uint_eq(ft_hashes_count(hashes), 0);
+    ft_hashes_checked(hashes, &kept[0], &kept[1]);
+    ck_assert(kept[0] == confirmed && kept[1] == contradicted);
+    ft_topology_free(elsewhere);
+    ft_topology_builder_free(b);
+    ft_diag_free(diag);
     end();
 }
 END_TEST

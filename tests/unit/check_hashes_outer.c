@@ -195,7 +195,7 @@ static void learn(uint32_t window, struct said *said)
     int64_t start_ms = (int64_t)window * WINDOW_MS;
 
     ft_join_seal(join);
-    ft_hashes_begin(hashes);
+    ft_hashes_begin(hashes, t, start_ms + WINDOW_MS);
     for (uint32_t i = 0; i < ft_join_limit(join); i++) {
         struct ft_flow *flow = ft_join_at(join, i);
 
@@ -205,7 +205,7 @@ static void learn(uint32_t window, struct said *said)
     while (ft_hashes_step(hashes, "lab", start_ms + WINDOW_MS, &emitter))
         ;
     ft_join_close(join);
-    ft_hashes_begin(hashes);
+    ft_hashes_begin(hashes, t, start_ms + WINDOW_MS);
 }
 
 static bool predict(void *arg, const struct ft_join *of, const struct ft_flow *flow, uint32_t in,

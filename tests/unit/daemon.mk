@@ -247,6 +247,13 @@ tests_unit_check_sorted_SOURCES = tests/unit/check_sorted.c tests/unit/answer_ri
 tests_unit_check_sorted_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sorted_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_hashes_gone
+TESTS += tests/unit/check_hashes_gone
+tests_unit_check_hashes_gone_SOURCES = tests/unit/check_hashes_gone.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_hashes_gone_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_hashes_gone_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_spread_qps
 TESTS += tests/unit/check_spread_qps
 tests_unit_check_spread_qps_SOURCES = tests/unit/check_spread_qps.c tests/unit/join_rig.h \
