@@ -183,15 +183,15 @@ START_TEST(it_can_be_given_up_at_any_time)
 END_TEST
 
 /* Lets so many more descriptors be opened. */
-static void leave_descriptors(unsigned count)
+static void leave_descriptors(rlim_t count)
 {
     int next = dup(0);
     struct rlimit limit;
 
-    ck_assert_int_ge(next, 0);
-    close(next);
+    if (next >= 0)
+        close(next);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    limit.rlim_cur = (rlim_t)next + count;
+    limit.rlim_cur = count == RLIM_INFINITY ? limit.rlim_max : (rlim_t)next + count;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
@@ -208,6 +208,8 @@ START_TEST(without_descriptors_it_says_so)
     ck_assert_ptr_null(ft_connect_new(loop, "127.0.0.1", 1, PATIENCE, done, NULL));
     ck_assert_int_eq(ft_endpoint_listen("127.0.0.1:0", &port, error, sizeof(error)), -EMFILE);
     ck_assert_str_eq(error, "cannot listen on '127.0.0.1:0': Too many open files");
+    /* Sanitizers and coverage have files to open at the end. */
+    leave_descriptors(RLIM_INFINITY);
     ft_loop_free(loop);
 }
 END_TEST
