@@ -65,8 +65,11 @@ static void advance_to(struct ft_flow *flow, uint32_t window)
 
         for (uint16_t i = 0; i < flow->evidence.count; i++) {
             list[i].samples[slot] = 0;
+            list[i].seconds = ft_seconds_without(list[i].seconds, slot);
             ft_sighting_set_bytes(&list[i], slot, 0);
         }
+        flow->evidence.seconds = ft_seconds_without(flow->evidence.seconds, slot);
+        flow->evidence.left_out &= ~(1u << slot) & 3u;
         if (flow->host)
             flow->host->sent_bytes[slot] = 0;
         if (flow->numbers) {
@@ -149,24 +152,40 @@ static void count_unknown(struct ft_join *j, const struct ft_observation *o, con
         j->stats.unnumbered_port += unknown;
 }
 
+/* *before_ms: of the hop's newest sample until now, INT64_MIN: it had none. */
 static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const struct ft_seen *seen,
-                               bool *fresh)
+                               int64_t *before_ms)
 {
-    int64_t before_ms;
     bool in_doubt = seen->out != FT_NONE && ft_is_port(seen->out);
     int64_t uncertain_ms = in_doubt ? j->trust.links[seen->out].uncertain_ms : INT64_MIN;
     uint8_t returns = flow->evidence.returns;
     size_t before = ft_flow_beside(flow);
-    struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, uncertain_ms, &before_ms);
+    struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, uncertain_ms, before_ms);
 
     ft_join_recount(j, flow, before);
-    *fresh = before_ms == INT64_MIN;
-    if (s && !*fresh && flow->reason == FT_REASON_CHANGING && flow->evidence.returns == returns) {
+    if (s && *before_ms != INT64_MIN && flow->reason == FT_REASON_CHANGING &&
+        flow->evidence.returns == returns) {
         struct ft_judging by = ft_join_judging(j, flow, j->heard_ms);
 
-        ft_evidence_recount(&flow->evidence, &by, s, before_ms, uncertain_ms);
+        ft_evidence_recount(&flow->evidence, &by, s, *before_ms, uncertain_ms);
     }
     return s;
+}
+
+/* Counts the second of an observation, at its hop and of the flow. before_ms: of the hop's newest
+ * sample until now. */
+static void note_second(struct ft_evidence *ev, struct ft_sighting *s, int64_t before_ms,
+                        int64_t last_ms, unsigned slot)
+{
+    uint8_t second = (uint8_t)(last_ms / 1000);
+    int8_t later = (int8_t)(uint8_t)(second - ev->second);
+
+    if (ft_seconds_of(s->seconds, slot) == 0 || last_ms / 1000 != before_ms / 1000)
+        s->seconds = ft_seconds_plus(s->seconds, slot);
+    if (later > 0 || ft_seconds_of(ev->seconds, slot) == 0) {
+        ev->seconds = ft_seconds_plus(ev->seconds, slot);
+        ev->second = second;
+    }
 }
 
 /* Whether a new sample of the flow may say more of its path. Walking paths is expensive: a flow
@@ -191,7 +210,8 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
                                      uint64_t hash, struct ft_flow *likely, struct site *at)
 {
     struct ft_flow *flow;
-    bool fresh, another_second;
+    bool another_second;
+    int64_t before_ms;
 
     if (o->last_ms < j->heard_ms - j->config.evidence_ms)
         return FT_JOIN_LATE;
@@ -208,14 +228,14 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
     if (!see(j, flow,
              &(struct ft_seen){at->switch_id, at->in, at->out, o->source, o->first_ms, o->last_ms,
                                ft_join_is_full(j)},
-             &fresh))
+             &before_ms))
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
     ft_flow_take_tunnel(j, flow, o, at->in, at->out);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     note_route(flow, o->source_routed);
-    if (is_news(flow, fresh, another_second))
+    if (is_news(flow, before_ms == INT64_MIN, another_second))
         ft_join_judge_now(j, flow, j->heard_ms);
     return FT_JOIN_OK;
 }
@@ -242,7 +262,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     enum ft_join_result result = admit(j, window);
     struct ft_sighting *s;
     struct ft_flow *flow;
-    bool fresh, another_second;
+    bool another_second;
+    int64_t before_ms;
 
     if (result == FT_JOIN_LATE && j->recalling)
         return recall(j, o, hash, likely, at);
@@ -269,10 +290,13 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     s = see(j, flow,
             &(struct ft_seen){switch_id, in, out, o->source, o->first_ms, o->last_ms,
                               ft_join_is_full(j)},
-            &fresh);
-    if (!s)
+            &before_ms);
+    if (!s) {
+        flow->evidence.left_out |= 1u << (window & 1) & 3u;
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
+    }
     s->samples[window & 1] += o->samples;
+    note_second(&flow->evidence, s, before_ms, o->last_ms, window & 1);
     ft_sighting_add_bytes(s, window & 1, o->bytes);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
@@ -289,7 +313,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         j->hooks.entered(j->hooks.arg, o, flow, in);
     if (flow->host && flow->host->job && j->hooks.of_job)
         j->hooks.of_job(j->hooks.arg, o, flow->host->job);
-    if (is_news(flow, fresh, another_second))
+    if (is_news(flow, before_ms == INT64_MIN, another_second))
         ft_join_judge_now(j, flow, j->heard_ms);
     return FT_JOIN_OK;
 }

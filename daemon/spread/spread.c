@@ -3,6 +3,7 @@
 
 #include "daemon/spread/spread.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,8 @@ static void see(struct ft_spread_link *l, const struct ft_sighting *s, unsigned 
     if (l->samples == 0 || s->last_ms > l->last_ms)
         l->last_ms = s->last_ms;
     l->samples += s->samples[slot];
+    if (ft_seconds_of(s->seconds, slot) > l->seconds)
+        l->seconds = ft_seconds_of(s->seconds, slot);
 }
 
 static const struct ft_sighting *sightings(const struct ft_flow *flow)
@@ -165,15 +168,18 @@ static size_t groups_of(const struct ft_topology *t, const struct ft_flow *flow,
     return n;
 }
 
-/* Each sample of what is sprayed chose its link; what is not did so once. */
-static void count_trials(struct ft_spread_stats *p)
+/* Samples of what is sprayed chose their links, as far as they did so one by one; what is not did
+ * so once. */
+static void count_trials(struct ft_spread_stats *p, uint32_t seconds)
 {
+    double choosing =
+        p->sprayed ? ft_spread_choosing(p->links + p->first, p->end - p->first, seconds) : 0;
     uint32_t most = p->first;
 
     for (uint32_t i = p->first; i < p->end; i++) {
         if (p->links[i].samples > p->links[most].samples)
             most = i;
-        p->links[i].trials = p->sprayed ? p->links[i].samples : 0;
+        p->links[i].trials = (uint64_t)llround(choosing * (double)p->links[i].samples);
     }
     if (!p->sprayed)
         p->links[most].trials = 1;
@@ -230,6 +236,9 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
 
     if (ft_role_answers(flow->role) || flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE)
         return;
+    /* Where samples found no room, a link without any may have had some. */
+    if (flow->evidence.left_out & 1u << slot)
+        return;
     n = groups_of(t, flow, slot, groups);
     for (size_t i = 0; i < n; i++) {
         const struct ft_group *g = ft_topology_group(t, groups[i]);
@@ -255,7 +264,7 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
         if (seen > 1)
             alternation = ft_spread_alternation(p.links, g->link_count, &moved_p);
         p.sprayed = alternation == FT_ALTERNATION_SPRAYED || flow->state == FT_PATH_MULTIPATH;
-        count_trials(&p);
+        count_trials(&p, ft_seconds_of(flow->evidence.seconds, slot));
         /* What came since is of the next window. */
         for (uint32_t k = p.first; k < p.end; k++)
             if (p.links[k].last_ms >= span->end_ms)

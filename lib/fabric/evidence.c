@@ -31,7 +31,7 @@ static bool grow(struct ft_evidence *ev)
     if (!ev->size)
         memcpy(list, ev->own, sizeof(ev->own));
     ev->list = list;
-    ev->size = size;
+    ev->size = size & 0x3fffu;
     return true;
 }
 

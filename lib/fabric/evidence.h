@@ -27,8 +27,8 @@
 #include "lib/fabric/topology.h"
 #include "lib/fabric/trust.h"
 
-/* Spraying over 32 spines: 32 uplinks, 32 spines, 32 ways into the last leaf; and room. */
-#define FT_SIGHTINGS_MAX 128
+/* Spraying over 64 spines: 64 uplinks, 64 spines, 64 ways into the last leaf; and room. */
+#define FT_SIGHTINGS_MAX 256
 /* Three switches on a two-tier path. */
 #define FT_SIGHTINGS_OWN 3
 
@@ -58,6 +58,7 @@ struct ft_sighting {
     uint32_t source; /* who took the samples: two sources may have sampled the same packets */
     int64_t last_ms : FT_SIGHTING_MS_BITS;
     uint64_t past : 8;       /* FT_PRESENT; else it counts for the volume alone */
+    uint64_t seconds : 8;    /* in which it had samples, ft_seconds_of() */
     uint32_t lasted_ms;      /* of the stretch that ends with last_ms */
     uint32_t samples[2];     /* by parity of the window's number */
     uint32_t bytes_low[2];   /* of their bytes, ft_sighting_bytes() */
@@ -67,6 +68,24 @@ struct ft_sighting {
 static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)
 {
     return s->last_ms - s->lasted_ms;
+}
+
+/* Seconds of a window (slot: its parity), FT_SECONDS_MAX at most: 4 bits each. */
+#define FT_SECONDS_MAX 15u
+
+static inline unsigned ft_seconds_of(uint8_t both, unsigned slot)
+{
+    return both >> (4 * slot) & FT_SECONDS_MAX;
+}
+
+static inline uint8_t ft_seconds_plus(uint8_t both, unsigned slot)
+{
+    return ft_seconds_of(both, slot) < FT_SECONDS_MAX ? (uint8_t)(both + (1u << (4 * slot))) : both;
+}
+
+static inline uint8_t ft_seconds_without(uint8_t both, unsigned slot)
+{
+    return (uint8_t)(both & ~(FT_SECONDS_MAX << (4 * slot)));
 }
 
 /* Sum of sampling rate x frame length in a window (slot: its parity), at most
@@ -99,9 +118,12 @@ struct ft_evidence {
         struct ft_sighting *list; /* heap, where size is not 0 */
     };
     uint16_t count;
-    uint16_t size; /* 0: own */
+    uint16_t size : 14;    /* 0: own */
+    uint16_t left_out : 2; /* windows, a bit for each parity, of which samples found no room */
     uint8_t returns;
     uint8_t stays;
+    uint8_t seconds; /* in which it had samples, as in struct ft_sighting */
+    uint8_t second;  /* the newest of them: the low bits of its Unix time */
 };
 
 /* Samples of a flow at a switch, as folded. */

@@ -9,6 +9,8 @@
 
 /* Runs that chance makes so rarely are no chance. */
 #define MOVED_P 0.01
+/* Standard errors that seconds with samples may be fewer by: more is no chance. */
+#define CLUMPED 4.0
 /* Of a link's tail no more terms are added: the normal distribution is as good from there. */
 #define TAIL_TERMS 10000
 
@@ -54,6 +56,44 @@ void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_c
         f.least_p = fmin(1, (double)m * binomial_tail(trials[f.least], f.trials, 1.0 / (double)m));
     }
     *out = f;
+}
+
+/* In how many seconds links have samples, if that share of these chose; *variance: of that. */
+static double seconds_of(const struct ft_spread_link *links, size_t m, uint32_t seconds,
+                         double share, double *variance)
+{
+    double sum = 0;
+
+    *variance = 0;
+    for (size_t i = 0; i < m; i++) {
+        double part = -expm1(-share * (double)links[i].samples / seconds);
+
+        sum += seconds * part;
+        *variance += seconds * part * (1 - part);
+    }
+    return sum;
+}
+
+double ft_spread_choosing(const struct ft_spread_link *links, size_t m, uint32_t seconds)
+{
+    double seen = 0, variance, expected, lo = 0, hi = 1;
+
+    if (seconds == 0)
+        return 1;
+    for (size_t i = 0; i < m; i++)
+        seen += links[i].seconds;
+    expected = seconds_of(links, m, seconds, 1, &variance);
+    if (expected - seen <= CLUMPED * sqrt(variance) + 1)
+        return 1;
+    for (int i = 0; i < 40; i++) {
+        double share = (lo + hi) / 2;
+
+        if (seconds_of(links, m, seconds, share, &variance) < seen)
+            lo = share;
+        else
+            hi = share;
+    }
+    return (lo + hi) / 2;
 }
 
 static double log_choose(uint64_t n, uint64_t k)

@@ -5,10 +5,11 @@
  * How traffic spreads over the equal-cost links that it could take, by its samples.
  *
  * What chooses a link anew each time is a trial: a sampled packet of a queue pair that is sprayed,
- * the queue pair itself where it stays on its path. c trials over m links: exp(entropy) of the
- * shares is the effective number of paths; a link without any is dead with the p-value
- * m (1 - 1/m)^c; the one with the fewest is slow with m times the lower tail of the binomial
- * distribution, since it is the least of m. Pure. Thread: one.
+ * the queue pair itself where it stays on its path. Where the packets of a second keep to few
+ * links, as in long flowlets or where a route flaps, they are fewer than the samples. c trials over
+ * m links: exp(entropy) of the shares is the effective number of paths; a link without any is dead
+ * with the p-value m (1 - 1/m)^c; the one with the fewest is slow with m times the lower tail of
+ * the binomial distribution, since it is the least of m. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@
 struct ft_spread_link {
     uint64_t samples;
     uint64_t trials;
+    uint32_t seconds;          /* with samples */
     int64_t first_ms, last_ms; /* of the samples; the first of those without a long pause */
 };
 
@@ -37,6 +39,12 @@ struct ft_chance;
 /* links[m], m >= 1. */
 void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_chance *chance,
                        struct ft_spread_figures *out);
+
+/* The share of its samples that a sprayed queue pair, which had some in so many seconds, chose
+ * links anew for: 1 where each link has samples in as many seconds as if each did. n samples at
+ * random are in s (1 - exp(-n / s)) of s seconds; less by more than chance makes it is the same of
+ * fewer that choose. */
+double ft_spread_choosing(const struct ft_spread_link *links, size_t m, uint32_t seconds);
 
 enum ft_alternation {
     FT_ALTERNATION_UNKNOWN, /* one link, or too few samples */

@@ -210,6 +210,24 @@ START_TEST(tiers_add_up)
 }
 END_TEST
 
+/* 400 samples over 8 links in 10 seconds: each of them chose, also where the shares differ; they
+ * took a link for a second each; they went to and fro between two links. */
+START_TEST(samples_that_keep_together_choose_seldom)
+{
+    begin(7);
+    for (unsigned i = 0; i < 8; i++)
+        links[i] = (struct ft_spread_link){.samples = i < 7 ? 56 : 8, .seconds = i < 7 ? 10 : 6};
+    ck_assert_double_eq(ft_spread_choosing(links, 8, 10), 1);
+    for (unsigned i = 0; i < 8; i++)
+        links[i] = (struct ft_spread_link){.samples = 40 * (1 + i % 2), .seconds = 1 + i % 2};
+    ck_assert_double_lt(ft_spread_choosing(links, 8, 10), 0.05);
+    begin(7);
+    links[2] = links[5] = (struct ft_spread_link){.samples = 200, .seconds = 6};
+    ck_assert_double_eq_tol(ft_spread_choosing(links, 8, 10), -10 * log(0.4) / 200, 1e-6);
+    ck_assert_double_eq(ft_spread_choosing(links, 8, 0), 1);
+}
+END_TEST
+
 /* Nothing sampled; four samples of one link; four links of which each has a few. */
 START_TEST(few_samples_say_nothing_of_tiers)
 {
@@ -232,4 +250,5 @@ END_TEST
 
 FT_UNIT_MAIN("spread", tiers_add_up, few_samples_say_nothing_of_tiers,
              packets_and_flowlets_spread_evenly, a_dead_path_of_32_is_found, a_slow_path_is_found,
-             queue_pairs_that_stay_are_trials, a_change_of_route_is_no_spraying)
+             queue_pairs_that_stay_are_trials, samples_that_keep_together_choose_seldom,
+             a_change_of_route_is_no_spraying)

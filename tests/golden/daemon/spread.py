@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How traffic spreads over 32 uplinks, from generated samples whose truth is known: a queue pair that
 is sprayed packet by packet with one dead path, one in flowlets, 256 queue pairs of one connection
-that stay, one that changes its route, one that changes it while it is sprayed, and one whose own leaf
-takes no samples. Shares, paths and verdicts are held against what was generated."""
+that stay, one that changes its route, one that changes it while it is sprayed, one whose own leaf
+takes no samples, one whose route flaps, and one seen at more ports than are remembered. Shares, paths
+and verdicts are held against what was generated."""
 import json
 import math
 import random
@@ -16,7 +17,7 @@ sys.dont_write_bytecode = True
 import rig  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
 
-SPINES, HOSTS = 32, 6
+SPINES, HOSTS = 32, 8
 START_MS = 1700000000000
 SECONDS, WINDOW_S = 15, 5
 RATE = 400  # samples a second
@@ -48,7 +49,12 @@ FLOWS = {
     50003: (3, lambda ms: 3 if ms < MOVE_MS else 7),
     50004: (4, lambda ms: rng.randint(1, 16) if ms < MOVE_MS else rng.randint(17, 32)),
     50005: (5, lambda ms: rng.randint(1, SPINES)),
+    50006: (7, lambda ms: 4 + 7 * (ms // 1700 % 2)),
+    50007: (8, lambda ms: rng.randint(1, SPINES)),
 }
+FLAPS = 50006  # between two spines
+CROWDED = 50007  # each spine has as many sub-agents as leave room for half of its leaf's ports
+SUB_AGENTS, SIGHTINGS_MAX = 7, 256
 BLIND = 50005  # leaf3 sends it, and samples nothing
 OWN_QP = {51000 + i: rng.randint(1, SPINES) for i in range(QPS)}
 
@@ -85,10 +91,25 @@ def topology():
     return text
 
 
+def crowd(second):
+    """What samples of the spines and the last leaf say of CROWDED, before those of its own leaf."""
+    last = SIGHTINGS_MAX - SUB_AGENTS * SPINES - SPINES // 2
+    sites = [(f"192.0.2.{100 + s}", 1, 2, a) for s in range(1, SPINES + 1)
+             for a in range(SUB_AGENTS)]
+    sites += [("192.0.2.2", 50 + s, FLOWS[CROWDED][0], 0) for s in range(1, last + 1)]
+    at = START_MS + 1000 * second
+    return [{"schema": "fabrictrace.observation.v1", "time_ms": at, "interval_ms": 1000,
+             "first_ms": at, "last_ms": at + 999, "agent": agent, "sub_agent": sub,
+             "flow": flow_of(CROWDED), "in_ifindex": came, "out_ifindex": went, "samples": 2,
+             "packets": 4000, "bytes": 4000 * 4170, "data_samples": 2}
+            for agent, came, went, sub in sites]
+
+
 def generate():
     """(observations, {(sport, window): Counter of spines})."""
     truth, lines = {}, []
     for second in range(SECONDS):
+        lines += crowd(second)
         folded = {}
         for sport in [*FLOWS, *OWN_QP]:
             count = RATE if sport in FLOWS else rng.randint(1, 5)
@@ -140,6 +161,9 @@ def test_flows(records, truth):
     for (sport, window), counts in sorted(truth.items()):
         name = f"{sport} in window {window}"
         r = told.get((sport, window))
+        if sport == CROWDED:
+            check(f"{name}: what was left out is not called dead", r is None, r)
+            continue
         if len(counts) == 1:
             check(f"{name}: one path is no spreading", r is None, r)
             continue
@@ -152,6 +176,12 @@ def test_flows(records, truth):
             check(f"{name}: certain", r["alternation_p"] < 1e-6, r["alternation_p"])
             continue
         equal(f"{name}: sprayed", (r["alternation"], r["sprayed_flows"]), ("sprayed", 1))
+        if sport == FLAPS:
+            check(f"{name}: 400 samples a second chose a few times, and nothing is dead",
+                  "dead" not in r and r["trials"] < 50, (r.get("dead"), r["trials"]))
+            continue
+        if sport != 50004 or window != MOVE_MS // (1000 * WINDOW_S):
+            equal(f"{name}: each sample chose", r["trials"], r["samples"])
         if sport == 50001:
             equal(f"{name}: the dead path", (r["least"], r.get("dead")),
                   (f"Ethernet{50 + DEAD}", [f"Ethernet{50 + DEAD}"]))
