@@ -66,6 +66,7 @@ enum field {
     FIELD_NAKS,
     FIELD_RNRS,
     FIELD_SOURCE_ROUTED,
+    FIELD_READS,
     FIELD_END,
 };
 
@@ -395,6 +396,7 @@ static void put_rest(struct ft_columns *c, const struct ft_observed *o, const st
     put(c, FIELD_QUEUE, o->has_queue ? (uint64_t)o->queue_max_bytes + 1 : 0);
     put(c, FIELD_TRANSIT, o->has_transit ? (uint64_t)o->transit_max_ns + 1 : 0);
     put(c, FIELD_SOURCE_ROUTED, o->source_routed);
+    put(c, FIELD_READS, o->read_responses + 2u * o->read_requests);
 }
 
 int ft_columns_add_row(struct ft_columns *c, const struct ft_observed *o)

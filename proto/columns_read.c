@@ -54,7 +54,7 @@ static bool rest_fits(const Fabrictrace__Observations *m, size_t count)
     return FITS(outer_src, m->n_addresses + 1) && FITS(outer_dst, m->n_addresses) &&
            FITS(outer_sport, 1u << 16) && FITS(outer_dport, 1u << 16) &&
            FITS(outer_proto, 1u << 8) && FITS_WIDE(queue_max, UINT64_C(1) << 32) &&
-           FITS_WIDE(transit_max, UINT64_C(1) << 32) && FITS(source_routed, 2);
+           FITS_WIDE(transit_max, UINT64_C(1) << 32) && FITS(source_routed, 2) && FITS(reads, 4);
 }
 
 static bool lists_fit(const Fabrictrace__Observations *m)
@@ -184,6 +184,8 @@ static void read_rest(const Fabrictrace__Observations *m, size_t row, struct ft_
     out->transit_max_ns = transit ? (uint32_t)(transit - 1) : 0;
     out->has_outer = src != 0;
     out->source_routed = AT(source_routed);
+    out->read_responses = AT(reads) & 1;
+    out->read_requests = AT(reads) >> 1;
     if (src)
         out->outer = (struct ft_tuple){.src = address_at(m, src - 1),
                                        .dst = address_at(m, AT(outer_dst)),

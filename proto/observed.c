@@ -48,6 +48,8 @@ int ft_observed_from(const Fabrictrace__Observation *o, struct ft_observed *out)
         .has_queue = o->has_queue_max_bytes,
         .has_transit = o->has_transit_max_ns,
         .source_routed = o->source_routed,
+        .read_responses = o->read_responses,
+        .read_requests = o->read_requests,
     };
 
     if (!o->flow || !o->has_time_ms || !o->has_agent ||

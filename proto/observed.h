@@ -29,7 +29,7 @@ struct ft_observed {
     uint32_t nak_samples, rnr_samples;
     struct ft_tuple outer;
     bool has_psn, has_packets, has_dst_qp, has_ttl, has_queue, has_transit, has_outer;
-    bool source_routed;
+    bool source_routed, read_responses, read_requests;
 };
 
 /* -EINVAL when the flow, the switch or the time is missing or cannot be. */

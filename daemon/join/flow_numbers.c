@@ -19,7 +19,28 @@ void ft_flow_take_numbers(struct ft_join *j, struct ft_flow *flow, const struct 
             return;
         ft_join_recount(j, flow, before);
     }
+    if (o->reads)
+        flow->numbers->read_window = flow->window;
     ft_numbers_add(&flow->numbers->slots[slot], o, flow->source_routed ? NULL : j->holds);
+}
+
+/* Who READs now and then does so unsampled, too. */
+#define READS_FOR_WINDOWS 60
+
+/* What samples of the other direction say of the same window; NULL: nothing. RoCEv2 answers on the
+ * reverse tuple with the same source port. */
+static const struct ft_numbers *reverse_of(const struct ft_join *j, const struct ft_flow *flow,
+                                           uint32_t window)
+{
+    struct ft_tuple tuple = flow->tuple;
+    const struct ft_flow *back;
+
+    tuple.src = flow->tuple.dst;
+    tuple.dst = flow->tuple.src;
+    back = ft_join_find(j, &tuple);
+    if (!back || !back->numbers || back->window < window || back->window > window + 1)
+        return NULL;
+    return &back->numbers->slots[window & 1];
 }
 
 bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t window,
@@ -45,6 +66,12 @@ bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t wind
                          (struct ft_numbers_beside){n->goes_on[slot], n->goes_on[!slot]},
                          (double)*bytes, samples, &n->sent))
         return false;
+    if ((n->read_window && !of->responses &&
+         (int32_t)(window - n->read_window) < READS_FOR_WINDOWS) ||
+        !ft_numbers_are_own(of, reverse_of(j, flow, window))) {
+        n->sent = (struct ft_numbers_sent){.packets = 0};
+        return false;
+    }
     *bytes = (uint64_t)n->sent.bytes;
     return true;
 }

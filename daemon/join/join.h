@@ -107,6 +107,7 @@ struct ft_flow_numbers {
     bool goes_on[2];             /* of each: it follows on the window before */
     struct ft_numbers_sent sent; /* where bytes_by is FT_RATE_PSN */
     uint32_t samples, starts, back, naks, rnrs;
+    uint32_t read_window; /* the newest in which its samples show that it READs; 0: none */
 };
 
 /* The host's side of a flow, kept for the flows that a host reported. */

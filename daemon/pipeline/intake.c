@@ -101,7 +101,7 @@ bool ft_intake_numbered(const struct ft_observed *o, struct ft_numbered *out)
                     o->frame_min_bytes <= o->frame_max_bytes && o->frame_max_bytes <= UINT16_MAX;
     bool odd = !numbered && o->data_samples && o->frame_max_bytes;
 
-    if (!numbered && !odd && o->nak_samples == 0 && o->rnr_samples == 0)
+    if (!numbered && !odd && o->nak_samples == 0 && o->rnr_samples == 0 && !o->read_requests)
         return false;
     if (o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD || o->samples == 0 ||
         o->data_samples > o->samples || o->nak_samples > o->ack_samples ||
@@ -127,6 +127,9 @@ bool ft_intake_numbered(const struct ft_observed *o, struct ft_numbered *out)
         .interval_ms = o->interval_ms,
         .source = source_of(o),
         .odd = odd,
+        .requests = o->data_samples && (numbered ? !o->read_responses : true),
+        .responses = o->read_responses,
+        .reads = o->read_requests,
     };
     return true;
 }

@@ -210,6 +210,9 @@ void ft_numbers_add(struct ft_numbers *n, const struct ft_numbered *more, struct
     n->rnrs = plus(n->rnrs, more->rnrs);
     n->acks += more->acks;
     n->bytes += more->bytes;
+    n->requests |= more->requests;
+    n->responses |= more->responses;
+    n->reads |= more->reads;
     if (more->odd || (more->samples && (more->low > PSN_MASK || (n->samples && n->qp != more->qp))))
         n->broken = true;
     if (more->samples == 0 || n->broken)
@@ -352,6 +355,13 @@ static bool best_of(const struct ft_numbers *n, struct ft_holds *holds,
     return true;
 }
 
+bool ft_numbers_are_own(const struct ft_numbers *n, const struct ft_numbers *reverse)
+{
+    if (n->responses)
+        return !n->requests && !(reverse && reverse->requests);
+    return !n->reads && !(reverse && reverse->responses);
+}
+
 bool ft_numbers_go_on(const struct ft_numbers *n, const struct ft_numbers *next)
 {
     for (unsigned i = 0; i < FT_NUMBERS_ROWS; i++) {
@@ -373,7 +383,7 @@ bool ft_numbers_sent(const struct ft_numbers *n, struct ft_holds *holds,
 {
     struct ft_numbers_sent sent;
     struct estimate all;
-    double mean, length, lo, hi;
+    double mean, length, lo, hi, each, most;
 
     if (n->broken || n->packets == 0 || !best_of(n, holds, beside, &all))
         return false;
@@ -388,9 +398,11 @@ bool ft_numbers_sent(const struct ft_numbers *n, struct ft_holds *holds,
     sent.bytes_lo = sent.bytes * fmax(0, 1 - hypot(lo, Z * length));
     sent.bytes_hi = sent.bytes * (1 + hypot(hi, Z * length));
     sent.error = hypot((lo + hi) / (2 * Z), length);
+    /* What is counted varies by the root of how many samples there would be. */
+    most = fmax(sent.bytes, counted_bytes);
+    each = counted ? counted_bytes / (double)counted : 0;
     if (counted && fabs(sent.bytes - counted_bytes) >
-                       CONTRADICTED * (hypot(1 / sqrt((double)counted), sent.error)) *
-                           fmax(sent.bytes, counted_bytes))
+                       CONTRADICTED * hypot(sqrt(most * each), sent.error * most))
         return false;
     *out = sent;
     return true;

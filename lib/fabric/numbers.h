@@ -10,6 +10,11 @@
  * sqrt(2) / c, where counting samples has 1 / sqrt(c). Packets that were sent again have their
  * number already: they are not counted.
  *
+ * A READ takes the numbers of its responses, which the peer sends: the numbers of a flow of
+ * requests are its own packets unless it READs, and those of a flow of responses unless the peer
+ * sends requests beside its READs. Either shows in the flow's samples or in those of its reverse,
+ * as often as the numbers that it takes.
+ *
  * Samples come later than the packets that they are of, so that those of a window are of somewhat
  * more or less than that. By how much is common to all of one source, and learnt of it (holds.h):
  * each has its row, and its interval is wider by what the flow sends in that time at both ends. Of
@@ -38,6 +43,9 @@ struct ft_numbered {
     uint32_t interval_ms; /* its length; 0: not known */
     uint32_t source;      /* who took the samples */
     bool odd;             /* there were packets of data that are not numbered in one row */
+    bool requests;        /* there were some with numbers of the sender, or may have been */
+    bool responses;       /* likewise, of the peer: answers to READs */
+    bool reads;           /* there were READs */
 };
 
 /* Of one source. Positions are after low; moments the low 32 bits of their ms. */
@@ -65,7 +73,8 @@ struct ft_numbers {
     struct ft_numbers_row rows[FT_NUMBERS_ROWS];
     uint32_t samples, back, starts, acks;
     uint32_t qp : 24;
-    uint32_t broken : 8; /* they are not of one numbering */
+    bool broken : 1;                             /* they are not of one numbering */
+    bool requests : 1, responses : 1, reads : 1; /* as in struct ft_numbered */
     uint16_t frame_min, frame_max;
     uint16_t naks, rnrs;
     uint64_t packets; /* of the numbered ones */
@@ -89,6 +98,10 @@ struct ft_numbers_sent {
 struct ft_numbers_beside {
     bool before, after;
 };
+
+/* Whether a flow's numbers are those of its packets alone, as far as its samples and those of its
+ * reverse show; reverse may be NULL. */
+bool ft_numbers_are_own(const struct ft_numbers *n, const struct ft_numbers *reverse);
 
 /* Whether samples of `later` follow on those of `n`, a window before. */
 bool ft_numbers_go_on(const struct ft_numbers *n, const struct ft_numbers *later);

@@ -438,6 +438,8 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
 /* Numbers of one space alone, of which those between the lowest and the highest were all sent. */
 static void fill_psn(Fabrictrace__Observation *o, const struct sum *sum)
 {
+    o->has_read_responses = o->read_responses = sum->psn_kinds & FT_PSN_RESPONSE;
+    o->has_read_requests = o->read_requests = sum->psn_kinds & FT_PSN_READ;
     if (sum->data_samples == 0)
         return;
     o->has_message_starts = true;

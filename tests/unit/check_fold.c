@@ -155,14 +155,20 @@ START_TEST(packet_numbers_span_from_the_lowest_to_the_highest)
 }
 END_TEST
 
-/* What is sampled together, and whether its numbers are of one row. */
+/* What is sampled together, whether its numbers are of one row, and whether there were answers to
+ * READs, and READs. */
 static const struct {
     uint8_t opcodes[2];
-    bool numbered;
+    bool numbered, responses, reads;
 } mixtures[] = {
-    {{WRITE_MIDDLE, WRITE_ONLY}, true},    {{READ_RESPONSE, READ_RESPONSE}, true},
-    {{WRITE_MIDDLE, READ_REQUEST}, false}, {{WRITE_MIDDLE, READ_RESPONSE}, false},
-    {{UD_SEND_ONLY, UD_SEND_ONLY}, false}, {{WRITE_MIDDLE, 0x11}, true},
+    {{WRITE_MIDDLE, WRITE_ONLY}, true, false, false},
+    {{READ_RESPONSE, READ_RESPONSE}, true, true, false},
+    {{WRITE_MIDDLE, READ_REQUEST}, false, false, true},
+    {{WRITE_MIDDLE, READ_RESPONSE}, false, true, false},
+    {{READ_RESPONSE, READ_REQUEST}, false, true, true},
+    {{READ_REQUEST, READ_REQUEST}, false, false, true},
+    {{UD_SEND_ONLY, UD_SEND_ONLY}, false, false, false},
+    {{WRITE_MIDDLE, 0x11}, true, false, false},
 };
 
 START_TEST(numbers_of_several_rows_are_not_reported)
@@ -170,9 +176,14 @@ START_TEST(numbers_of_several_rows_are_not_reported)
     struct ft_fold *fold = ft_fold_new(16, 0);
 
     for (size_t i = 0; i < sizeof(mixtures) / sizeof(mixtures[0]); i++) {
+        const Fabrictrace__Observation *o;
+
         add_psn(fold, mixtures[i].opcodes[0], 100);
         add_psn(fold, mixtures[i].opcodes[1], 200);
-        ck_assert(flush_one(fold)->has_psn == mixtures[i].numbered);
+        o = flush_one(fold);
+        ck_assert(o->has_psn == mixtures[i].numbered);
+        ck_assert(o->read_responses == mixtures[i].responses);
+        ck_assert(o->read_requests == mixtures[i].reads);
     }
     drop_records();
     ft_fold_free(fold);

@@ -320,6 +320,51 @@ START_TEST(what_is_no_row_is_reported)
 }
 END_TEST
 
+/* Requests or responses, and whether the flow READs; the same of its reverse. */
+START_TEST(numbers_that_a_read_takes_are_not_of_packets)
+{
+    const struct {
+        struct ft_numbers flow, reverse;
+        bool own;
+    } cases[] = {
+        {{.requests = true}, {0}, true},
+        {{.requests = true}, {.requests = true}, true},
+        {{.requests = true}, {.requests = true, .reads = true}, true},
+        {{.requests = true}, {.responses = true}, false},
+        {{.requests = true, .reads = true}, {0}, false},
+        {{.responses = true}, {.reads = true}, true},
+        {{.responses = true, .reads = true}, {.reads = true}, true},
+        {{.responses = true}, {.requests = true, .reads = true}, false},
+        {{.responses = true, .requests = true}, {0}, false},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        ck_assert_msg(ft_numbers_are_own(&cases[i].flow, &cases[i].reverse) == cases[i].own, "%zu",
+                      i);
+    ck_assert(ft_numbers_are_own(&cases[0].flow, NULL));
+}
+END_TEST
+
+/* 100 samples of 1000 packets each, whose numbers say that 200,000 were sent. */
+START_TEST(twice_what_100_samples_count_is_contradicted)
+{
+    struct ft_numbers n = {0};
+    struct ft_numbers_sent sent;
+
+    for (uint32_t i = 0; i < 20; i++) {
+        struct ft_numbered o = second_of(10000 * i, 8000, 500 * (int64_t)i);
+
+        o.last_ms = o.first_ms + 400;
+        ft_numbers_add(&n, &o, NULL);
+    }
+    ck_assert(!n.broken && !n.rows[0].broken);
+    ck_assert(
+        ft_numbers_sent(&n, NULL, (struct ft_numbers_beside){true, true}, 2e5 * 4170, 200, &sent));
+    ck_assert(
+        !ft_numbers_sent(&n, NULL, (struct ft_numbers_beside){true, true}, 1e5 * 4170, 100, &sent));
+}
+END_TEST
+
 /* Samples `gap` apart in the mean, each up to `late` ms late by itself: how far the first that came
  * after a moment lies behind the last that came before it; below 0 where they overtook. */
 static double between(double gap_ms, double late_ms)
@@ -373,4 +418,5 @@ END_TEST
 FT_UNIT_MAIN("numbers", the_interval_holds_the_truth_as_often_as_it_says,
              what_the_numbers_do_not_say_is_counted, quantiles_of_the_span_are_right,
              seconds_and_ports_are_put_in_one_row, what_is_no_row_is_reported,
-             what_overtakes_makes_spans_longer)
+             what_overtakes_makes_spans_longer, numbers_that_a_read_takes_are_not_of_packets,
+             twice_what_100_samples_count_is_contradicted)
