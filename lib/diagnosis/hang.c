@@ -411,24 +411,33 @@ static void mark_ends(struct hangs *h)
     }
 }
 
-/* Of a circle: the ranks in the operation that the fewest have entered, and the most. False where
- * all operations of it are entered by all: they only share a queue. */
+/* Of a circle: the rank that is in an operation that few have entered while many wait for it in
+ * another, and the one in the operation that the most have. False where all operations of it are
+ * entered by all: they only share a queue. */
 static bool ends_of_circle(const struct hangs *h, uint32_t node, uint32_t *least, uint32_t *most)
 {
     const struct ft_waits *w = h->waits;
+    int64_t odd = INT64_MIN, waiters = 0;
     bool absent = false;
 
     *least = *most = FT_OPERATIONS_NONE;
     /* Each step leads to a node that waits in a circle; after as many as there are, into it. */
-    for (size_t i = 0; i < w->node_count; i++)
+    for (size_t i = 0; i < w->node_count; i++) {
         node = w->out[w->out_first[node]];
+        if (node < h->m->process_count)
+            waiters = w->company[node];
+    }
+    node = w->out[w->out_first[node]];
     for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]]) {
         uint32_t row;
 
         if (node >= h->m->process_count)
             continue;
-        if (*least == FT_OPERATIONS_NONE || w->company[node] < w->company[*least])
+        if (waiters - w->company[node] > odd) {
+            odd = waiters - w->company[node];
             *least = node;
+        }
+        waiters = w->company[node];
         row = w->blocking[node];
         absent = absent || (h->m->group_of[row] == FT_OPERATIONS_NONE
                                 ? w->company[node] < 2

@@ -3,11 +3,15 @@
 
 #include "lib/diagnosis/matched.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/task.h"
+
+/* Times that the ends of both sides are less apart by order than by number. */
+#define LESS_APART 3
 
 /* A row to be matched. */
 struct item {
@@ -262,27 +266,94 @@ static size_t same_numbers(const struct item *sends, size_t s, const struct item
     return same;
 }
 
-/* Sends and receives of one pair of ranks in a communicator, by number. */
+/* Of pairs of two ranks: by how much more or less the ends of both sides are apart than those of
+ * the pair before, on average. */
+static double unevenness(const struct ft_matched *m, const struct ft_pair *pairs, size_t count)
+{
+    double sum = 0, last = 0;
+    size_t n = 0;
+
+    ft_task_spend(m->task, 1 + count / 8);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t send, recv;
+
+        if (pairs[i].send == FT_OPERATIONS_NONE || pairs[i].recv == FT_OPERATIONS_NONE)
+            continue;
+        send = m->op[pairs[i].send].end_ns;
+        recv = m->op[pairs[i].recv].end_ns;
+        if (send == FT_OPERATIONS_NEVER || recv == FT_OPERATIONS_NEVER)
+            continue;
+        sum += n ? fabs((double)recv - (double)send - last) : 0;
+        last = (double)recv - (double)send;
+        n++;
+    }
+    return n > 1 ? sum / (double)(n - 1) : 0;
+}
+
+/* Whether only the last have one side alone: then numbers say what the order does. */
+static bool in_order(const struct ft_pair *pairs, size_t count)
+{
+    bool alone = false;
+
+    for (size_t i = 0; i < count; i++) {
+        bool one = pairs[i].send == FT_OPERATIONS_NONE || pairs[i].recv == FT_OPERATIONS_NONE;
+
+        if (alone && !one)
+            return false;
+        alone = one;
+    }
+    return true;
+}
+
+static void pair_by_number(struct ft_matched *m, const struct item *sends, size_t s,
+                           const struct item *recvs, size_t r)
+{
+    size_t i = 0, k = 0;
+
+    while (i < s || k < r) {
+        if (k == r || (i < s && sends[i].sequence < recvs[k].sequence))
+            add_pair(m, &sends[i++], NULL);
+        else if (i == s || recvs[k].sequence < sends[i].sequence)
+            add_pair(m, NULL, &recvs[k++]);
+        else
+            add_pair(m, &sends[i++], &recvs[k++]);
+    }
+}
+
+static void pair_by_order(struct ft_matched *m, struct item *sends, size_t s, struct item *recvs,
+                          size_t r)
+{
+    ft_task_sort(m->task, sends, s, sizeof(*sends), by_pair_start);
+    ft_task_sort(m->task, recvs, r, sizeof(*recvs), by_pair_start);
+    for (size_t i = 0; i < s || i < r; i++)
+        add_pair(m, i < s ? &sends[i] : NULL, i < r ? &recvs[i] : NULL);
+}
+
+/* Sends and receives of one pair of ranks in a communicator, by number. Where each rank counts for
+ * itself, numbers of both sides may be the same by chance: both sides of a transfer end together,
+ * and so the order counts where it leaves them much less apart. */
 static void match_pair(struct ft_matched *m, struct item *sends, size_t s, struct item *recvs,
                        size_t r)
 {
-    size_t least = s < r ? s : r, i = 0, k = 0;
+    size_t least = s < r ? s : r, first = m->pair_count;
+    double numbered;
 
-    if (same_numbers(sends, s, recvs, r) * 5 >= least * 4 && least > 0) {
-        while (i < s || k < r) {
-            if (k == r || (i < s && sends[i].sequence < recvs[k].sequence))
-                add_pair(m, &sends[i++], NULL);
-            else if (i == s || recvs[k].sequence < sends[i].sequence)
-                add_pair(m, NULL, &recvs[k++]);
-            else
-                add_pair(m, &sends[i++], &recvs[k++]);
-        }
+    if (same_numbers(sends, s, recvs, r) * 5 < least * 4 || least == 0) {
+        pair_by_order(m, sends, s, recvs, r);
         return;
     }
-    ft_task_sort(m->task, sends, s, sizeof(*sends), by_pair_start);
-    ft_task_sort(m->task, recvs, r, sizeof(*recvs), by_pair_start);
-    for (; i < s || i < r; i++)
-        add_pair(m, i < s ? &sends[i] : NULL, i < r ? &recvs[i] : NULL);
+    pair_by_number(m, sends, s, recvs, r);
+    if (in_order(m->pairs + first, m->pair_count - first))
+        return;
+    numbered = unevenness(m, m->pairs + first, m->pair_count - first);
+    m->pair_count = first;
+    pair_by_order(m, sends, s, recvs, r);
+    if (unevenness(m, m->pairs + first, m->pair_count - first) < numbered / LESS_APART)
+        return;
+    m->pair_count = first;
+    ft_task_sort(m->task, sends, s, sizeof(*sends), by_pair);
+    ft_task_sort(m->task, recvs, r, sizeof(*recvs), by_pair);
+    pair_by_number(m, sends, s, recvs, r);
 }
 
 static void make_pairs(struct ft_matched *m, struct item *items, size_t count)

@@ -15,6 +15,8 @@
 /* Sizes are compared where so many operations before had the same at all ranks. */
 #define AGREED_MIN   3
 #define AGREED_SHARE 0.9
+/* Of a function whose sizes may differ: where they never did, in so many, and this one stands. */
+#define ALWAYS_MIN 8
 /* More of these in one communicator: its numbers do not mean what they seem to. */
 #define SOME_MAX 0.2
 
@@ -96,22 +98,25 @@ static int find_in_comm(const struct ft_matched *m, uint32_t comm, struct ft_dia
     size_t first = m->comm_groups[comm], end = m->comm_groups[comm + 1], odd = 0, agreed = 0;
     size_t sized = 0;
     uint32_t least, most;
-    bool by_bytes;
+    bool by_bytes, always;
 
     for (size_t g = first; g < end; g++) {
         const struct ft_gathering *group = &m->groups[g];
 
         odd += odd_one(m, group, false, &least, &most);
-        sized += group->count > 1;
-        agreed += group->count > 1 && !odd_one(m, group, true, &least, &most);
+        /* What did not end is not what is usual. */
+        sized += group->count > 1 && group->unfinished == 0;
+        agreed +=
+            group->count > 1 && group->unfinished == 0 && !odd_one(m, group, true, &least, &most);
     }
     if ((double)odd > SOME_MAX * (double)(end - first) && odd > 2)
         return 0;
     by_bytes = agreed >= AGREED_MIN && (double)agreed >= AGREED_SHARE * (double)sized;
+    always = agreed >= ALWAYS_MIN && agreed == sized;
     for (size_t g = first; g < end; g++) {
         const struct ft_gathering *group = &m->groups[g];
-        bool bytes =
-            by_bytes && !ft_operations_uneven(m->ops, m->op[m->order[group->first]].function);
+        bool uneven = ft_operations_uneven(m->ops, m->op[m->order[group->first]].function);
+        bool bytes = by_bytes && (!uneven || (always && group->unfinished == group->count));
 
         /* The first is the cause of those behind it. */
         if (odd_one(m, group, bytes, &least, &most))

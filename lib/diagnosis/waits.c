@@ -11,8 +11,10 @@
 #include "lib/base/task.h"
 #include "lib/diagnosis/stats.h"
 
-/* A member is awaited in a group when it was in one of so many before. */
+/* A member is awaited in a group when it was in one of so many before, */
 #define RECENT_GROUPS 3
+/* or in nearly all until its rows end. */
+#define NEARLY_ALL 0.9
 /* Values that a median is taken of. */
 #define SAMPLES 256
 
@@ -40,25 +42,67 @@ static bool ended(const struct ft_operation *op)
     return op->end_ns != FT_OPERATIONS_NEVER;
 }
 
-static void find_blocking(struct ft_waits *w, const struct ft_matched *m)
+/* Whether the next send or receive of the same two ranks has ended: then this one has, too. */
+static bool next_ended(const struct ft_matched *m, uint32_t row)
+{
+    const struct ft_pair *pair = &m->pairs[m->pair_of[row]], *next = pair + 1;
+    uint32_t other;
+
+    if (next == m->pairs + m->pair_count || next->comm != pair->comm || next->from != pair->from ||
+        next->to != pair->to)
+        return false;
+    other = pair->send == row ? next->send : next->recv;
+    return other != FT_OPERATIONS_NONE && ended(&m->op[other]);
+}
+
+/* A communicator runs what it is given in order: where a later operation of it has ended, the end
+ * of an earlier one was lost. later: of each communicator, the last process, from 1, of which one
+ * has.
+ */
+static void find_blocking(struct ft_waits *w, const struct ft_matched *m, uint32_t *later)
 {
     for (size_t p = 0; p < m->process_count; p++) {
         w->blocking[p] = w->standing[p] = w->last_row[p] = FT_OPERATIONS_NONE;
         w->company[p] = 1;
         ft_task_spend(m->task, 1);
-        for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
-            if (!ended(&m->op[i])) {
-                if (w->blocking[p] == FT_OPERATIONS_NONE)
+        for (size_t i = m->first[p + 1]; i-- > m->first[p];) {
+            const struct ft_operation *op = &m->op[i];
+            bool single = m->group_of[i] == FT_OPERATIONS_NONE;
+
+            if (!ended(op)) {
+                if (!single ? later[op->comm] != p + 1
+                            : m->pair_of[i] == FT_OPERATIONS_NONE || !next_ended(m, (uint32_t)i))
                     w->blocking[p] = (uint32_t)i;
-            } else if (w->last_ns[p] <= m->op[i].end_ns) {
-                w->last_ns[p] = m->op[i].end_ns;
+                continue;
+            }
+            if (!single)
+                later[op->comm] = (uint32_t)p + 1;
+            if (w->last_row[p] == FT_OPERATIONS_NONE || w->last_ns[p] < op->end_ns) {
+                w->last_ns[p] = op->end_ns;
                 w->last_row[p] = (uint32_t)i;
             }
         }
     }
 }
 
-/* Whether a member that is not in a group of its communicator should be: it was in one just before,
+/* Whether a process was in nearly all groups of a communicator until its last one in it: it has not
+ * left it, but its newest rows are lost, as of a process that is gone. */
+static bool was_regular(const struct ft_matched *m, uint32_t comm, size_t group, uint32_t process)
+{
+    uint32_t at = ft_matched_position(m, comm, process);
+    size_t first = m->comm_groups[comm], last = group, in;
+
+    if (at == FT_OPERATIONS_NONE)
+        return false;
+    in = m->members[m->comm_members[comm] + at].groups;
+    while (last > first && ft_matched_row(m, &m->groups[last - 1], process) == FT_OPERATIONS_NONE) {
+        ft_task_spend(m->task, 1);
+        last--;
+    }
+    return last > first && (double)in >= NEARLY_ALL * (double)(last - first);
+}
+
+/* Whether a member that is not in a group of its communicator should be: it was in those before,
  * and has not ended one after it. */
 static bool awaited(const struct ft_matched *m, size_t group, uint32_t process)
 {
@@ -68,6 +112,7 @@ static bool awaited(const struct ft_matched *m, size_t group, uint32_t process)
 
     for (size_t g = group; g > first && group - g < RECENT_GROUPS && !was; g--)
         was = ft_matched_row(m, &m->groups[g - 1], process) != FT_OPERATIONS_NONE;
+    was = was || was_regular(m, comm, group, process);
     for (size_t g = group + 1; g < end && was; g++) {
         uint32_t row = ft_matched_row(m, &m->groups[g], process);
 
@@ -172,10 +217,14 @@ struct ft_waits *ft_waits_new(const struct ft_matched *m)
     struct ft_waits *w = calloc(1, sizeof(*w));
     struct edges edges = {0};
     size_t n = m->process_count + 1;
+    uint32_t *later = calloc(m->comm_count + 1, sizeof(*later));
     int rc = -ENOMEM;
 
-    if (!w)
+    if (!w || !later) {
+        free(w);
+        free(later);
         return NULL;
+    }
     w->blocking = calloc(n, sizeof(*w->blocking));
     w->standing = calloc(n, sizeof(*w->standing));
     w->company = calloc(n, sizeof(*w->company));
@@ -183,9 +232,10 @@ struct ft_waits *ft_waits_new(const struct ft_matched *m)
     w->last_row = calloc(n, sizeof(*w->last_row));
     w->group = calloc(n, sizeof(*w->group));
     if (w->blocking && w->standing && w->company && w->last_ns && w->last_row && w->group) {
-        find_blocking(w, m);
+        find_blocking(w, m, later);
         rc = connect_all(w, m, &edges);
     }
+    free(later);
     if (rc == 0)
         rc = index_edges(&edges, w->node_count, 0, &w->out, &w->out_first);
     if (rc == 0)

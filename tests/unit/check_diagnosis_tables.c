@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tables as foreign programs write them: operations beside each other, sends that are buffered,
+ * numbers that each rank counts for itself, rows that were lost. */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/diagnosis/diagnosis.h"
+#include "tests/unit/unit.h"
+
+#define MS    1000000ULL
+#define RANKS 8
+#define STEPS 30
+#define NEVER FT_OPERATIONS_NEVER
+#define NONE  FT_OPERATIONS_NONE
+
+static struct ft_operations *ops;
+static struct ft_diagnoses found;
+static uint64_t now[RANKS];
+
+static void setup(void)
+{
+    ops = ft_operations_new();
+    found = (struct ft_diagnoses){0};
+    for (size_t r = 0; r < RANKS; r++)
+        now[r] = 1000 * MS;
+}
+
+static void teardown(void)
+{
+    ft_diagnoses_free(&found);
+    ft_operations_free(ops);
+}
+
+static void put(uint32_t rank, const char *comm, const char *function, uint64_t sequence,
+                uint64_t bytes, uint64_t start_ns, uint64_t end_ns, uint32_t peer)
+{
+    char host[8];
+    struct ft_operation_row r = {.host = host,
+                                 .comm = comm,
+                                 .function = function,
+                                 .rank = rank,
+                                 .peer = peer,
+                                 .sequence = sequence,
+                                 .bytes = bytes,
+                                 .start_ns = start_ns,
+                                 .end_ns = end_ns};
+
+    snprintf(host, sizeof(host), "h%u", rank / 4);
+    ck_assert_int_eq(ft_operations_add(ops, &r), 0);
+}
+
+/* A chance that repeats, between 0 and 1 ms. */
+static uint64_t some(uint64_t a, uint64_t b)
+{
+    return (a * 7919 + b * 104729 + a * b * 31) % 1000 * MS / 1000;
+}
+
+/* Those of a mask join when they are ready, in 2 ms; now is when each left. */
+static void join(const char *comm, const char *function, uint64_t sequence, uint32_t mask)
+{
+    uint64_t all = 0;
+
+    for (uint32_t r = 0; r < RANKS; r++)
+        if (mask >> r & 1)
+            all = all > now[r] ? all : now[r];
+    for (uint32_t r = 0; r < RANKS; r++) {
+        if (!(mask >> r & 1))
+            continue;
+        put(r, comm, function, sequence, 1 << 20, now[r], all + 2 * MS, NONE);
+        now[r] = all + 2 * MS;
+    }
+}
+
+static void compute(uint64_t k, uint64_t ns)
+{
+    for (uint32_t r = 0; r < RANKS; r++)
+        now[r] += ns + some(k, r);
+}
+
+static void diagnose(size_t expected)
+{
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    for (size_t i = 0; i < found.count && found.count != expected; i++)
+        fprintf(stderr, "%s\n", found.items[i].reasons.text[0]);
+    ck_assert_uint_eq(found.count, expected);
+}
+
+static void expect(enum ft_syndrome syndrome, uint32_t process)
+{
+    ck_assert_int_eq(found.items[0].syndrome, syndrome);
+    ck_assert_uint_eq(found.items[0].process, process);
+}
+
+/* Each rank counts its sends and receives: the sender has the numbers 0, 1, 2, 4, 6 ..., and the
+ * receiver 0, 2, 4 ..., so that most are at both sides, of one message at one and of the next at
+ * the other. The last has not been entered by the receiver. */
+START_TEST(numbers_of_each_rank_for_itself)
+{
+    uint64_t t = 1000 * MS;
+
+    setup();
+    for (uint64_t k = 0; k <= STEPS; k++) {
+        bool last = k == STEPS;
+
+        t += 20 * MS + 20 * some(k, 1);
+        put(0, "p", "Send", k < 2 ? k : 2 * (k - 1), 1 << 20, t, last ? NEVER : t + 4 * MS, 1);
+        if (!last)
+            put(1, "p", "Recv", 2 * k, 1 << 20, t + MS, t + 4 * MS, 0);
+    }
+    put(2, "other", "AllReduce", 0, 1, t + 400 * MS, t + 401 * MS, NONE);
+    put(3, "other", "AllReduce", 0, 1, t + 400 * MS, t + 401 * MS, NONE);
+    diagnose(1);
+    expect(FT_SYNDROME_NONCOMM_HANG, 1);
+    teardown();
+}
+END_TEST
+
+/* A process is gone, and the rows of its last operations with it. */
+START_TEST(the_last_rows_of_a_rank_are_lost)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        compute(k, 10 * MS);
+        join("world", "AllReduce", k, k + 6 < STEPS ? 0xff : 0xdf);
+    }
+    compute(STEPS, 10 * MS);
+    for (uint32_t r = 0; r < RANKS; r++)
+        if (r != 5)
+            put(r, "world", "AllReduce", STEPS, 1 << 20, now[r], NEVER, NONE);
+    put(0, "other", "AllReduce", 0, 1, now[0], now[0] + 900 * MS, NONE);
+    diagnose(1);
+    expect(FT_SYNDROME_NONCOMM_HANG, 5);
+    teardown();
+}
+END_TEST
+
+/* Operations of which one rank has no end, though later ones of it have: a collective and a
+ * message.
+ */
+START_TEST(an_end_that_is_lost)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        compute(k, 10 * MS);
+        for (uint32_t r = 0; r < RANKS; r++)
+            put(r, "world", "AllReduce", k, 1 << 20, now[r],
+                r == 2 && k == 9 ? NEVER : 1000 * MS + (k + 1) * 15 * MS, NONE);
+        for (uint32_t r = 0; r < RANKS; r++)
+            now[r] = 1000 * MS + (k + 1) * 15 * MS;
+        put(5, "p", "Send", 0, 1 << 20, now[5], k == 11 ? NEVER : now[5] + MS, 6);
+        put(6, "p", "Recv", 0, 1 << 20, now[6], now[6] + MS, 5);
+    }
+    diagnose(0);
+    teardown();
+}
+END_TEST
+
+/* Another size in the fourth operation; in one of a function whose sizes may differ and never did.
+ */
+START_TEST(another_size_than_the_others)
+{
+    for (uint64_t part = 0; part < 2; part++) {
+        const char *function = part ? "AlltoAll" : "AllReduce";
+        uint64_t steps = part ? 12 : 3;
+
+        setup();
+        for (uint64_t k = 0; k < steps; k++) {
+            compute(k, 10 * MS);
+            join("world", function, k, 0xff);
+        }
+        compute(steps, 10 * MS);
+        for (uint32_t r = 0; r < RANKS; r++)
+            put(r, "world", function, steps, r == 6 ? 77 : 1 << 20, now[r], NEVER, NONE);
+        diagnose(1);
+        expect(FT_SYNDROME_MISMATCH, 6);
+        teardown();
+    }
+}
+END_TEST
+
+/* Rank 2 left out an operation that the three others of its group are in, and waits for a message
+ * of rank 6, which is in an operation that the others of its group are not in yet: they wait for
+ * messages of those three. */
+START_TEST(a_circle_names_who_left_an_operation_out)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        compute(k, 10 * MS);
+        join("left", "AllReduce", k, 0x0f);
+        join("right", "AllReduce", k, 0xf0);
+        for (uint32_t r = 0; r < 4; r++) {
+            uint64_t both = now[r] > now[r + 4] ? now[r] : now[r + 4];
+
+            put(r, "p", "Send", k, 1 << 20, now[r], both + MS, r + 4);
+            put(r + 4, "p", "Recv", k, 1 << 20, now[r + 4], both + MS, r);
+            now[r] = now[r + 4] = both + MS;
+        }
+    }
+    compute(STEPS, 10 * MS);
+    for (uint32_t r = 0; r < 4; r++) {
+        if (r == 2) {
+            put(2, "back", "Recv", 0, 1 << 20, now[2], NEVER, 6);
+            put(6, "right", "AllReduce", STEPS, 1 << 20, now[6], NEVER, NONE);
+        } else {
+            put(r, "left", "AllReduce", STEPS, 1 << 20, now[r], NEVER, NONE);
+            put(r + 4, "p", "Recv", STEPS, 1 << 20, now[r + 4], NEVER, r);
+        }
+    }
+    diagnose(1);
+    expect(FT_SYNDROME_MISMATCH, 2);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("diagnosis of tables", numbers_of_each_rank_for_itself,
+             the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, another_size_than_the_others,
+             a_circle_names_who_left_an_operation_out)
