@@ -24,15 +24,17 @@
 #define TRANSFERS_MIN 8
 #define CELLS_LIKE    4 /* cells of a class that a reference is made of */
 #define MOST_OF_LINE  0.75
-#define SLOW_SHARE    0.4 /* more of all cells: no single rank */
+#define NEAR          4    /* transfers before and after one that it is compared with */
+#define MEASURED      0.75 /* of the transfers of two ranks, at least */
+#define SLOW_SHARE    0.4  /* more of all cells: no single rank */
 
 /* A transfer that ended. */
 struct transfer {
     uint64_t start_ns;
     double ns;
     uint32_t from, to;
-    uint32_t kind; /* of like ones: on one host or not, size */
-    uint32_t row;
+    uint32_t kind;      /* of like ones: on one host or not, size */
+    uint32_t row, recv; /* of its send, and of its receive */
 };
 
 struct cell {
@@ -83,9 +85,58 @@ static uint32_t size_kind(uint64_t bytes)
     return bytes ? (uint32_t)(2 * log2((double)bytes) + 1) : 0;
 }
 
+static bool has_ended(const struct ft_matched *m, const struct ft_pair *pair)
+{
+    /* With one side alone, a wait for the other looks like a slow transfer. */
+    return pair->send != FT_OPERATIONS_NONE && pair->recv != FT_OPERATIONS_NONE &&
+           m->op[pair->send].end_ns != FT_OPERATIONS_NEVER &&
+           m->op[pair->recv].end_ns != FT_OPERATIONS_NEVER;
+}
+
+static bool same_ends(const struct ft_pair *a, const struct ft_pair *b)
+{
+    return a->comm == b->comm && a->from == b->from && a->to == b->to;
+}
+
+/* Of transfers one after the other: by how much each ends at the receiver later than usual, counted
+ * from its end at the sender. Clocks may differ, and drift. */
+static void measure_ends(struct matrix *x, size_t first, size_t count)
+{
+    double near[2 * NEAR + 1];
+
+    for (size_t i = 0; i < count; i++) {
+        const struct transfer *t = &x->transfers[first + i];
+
+        x->room[i] = (double)x->m->op[t->recv].end_ns - (double)x->m->op[t->row].end_ns;
+    }
+    for (size_t i = 0; i < count; i++) {
+        size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < count ? i + NEAR + 1 : count;
+
+        ft_task_spend(x->m->task, 1);
+        memcpy(near, x->room + from, (to - from) * sizeof(*near));
+        x->values[i] = fabs(x->room[i] - ft_median(near, to - from));
+    }
+}
+
+/* Keeps the transfers of two ranks, from the first on, whose length is known: both sides ended
+ * together, or as far apart as others of theirs. A sender that leaves what it sends in a buffer is
+ * through before, and a receiver that comes later finds it there: the shorter of both sides is no
+ * transfer then. Where that is often so, nothing is known of any. */
+static void keep_measured(struct matrix *x, size_t first)
+{
+    size_t count = x->transfer_count - first, kept = first;
+
+    measure_ends(x, first, count);
+    for (size_t i = 0; i < count; i++)
+        if (x->values[i] <= x->transfers[first + i].ns)
+            x->transfers[kept++] = x->transfers[first + i];
+    x->transfer_count = (double)(kept - first) < MEASURED * (double)count ? first : kept;
+}
+
 static void collect(struct matrix *x)
 {
     const struct ft_matched *m = x->m;
+    size_t first = 0;
 
     for (size_t i = 0; i < m->pair_count; i++) {
         const struct ft_pair *pair = &m->pairs[i];
@@ -94,13 +145,14 @@ static void collect(struct matrix *x)
 
         if (i % 8 == 0)
             ft_task_spend(m->task, 1);
-        /* With one side alone, a wait for the other looks like a slow transfer. */
-        if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE)
+        if (i > 0 && !same_ends(pair, &pair[-1])) {
+            keep_measured(x, first);
+            first = x->transfer_count;
+        }
+        if (!has_ended(m, pair))
             continue;
         send = &m->op[pair->send];
         recv = &m->op[pair->recv];
-        if (send->end_ns == FT_OPERATIONS_NEVER || recv->end_ns == FT_OPERATIONS_NEVER)
-            continue;
         a = send->end_ns - send->start_ns;
         b = recv->end_ns - recv->start_ns;
         x->transfers[x->transfer_count++] = (struct transfer){
@@ -111,8 +163,10 @@ static void collect(struct matrix *x)
             .kind = size_kind(send->bytes) * 2 +
                     (m->process[pair->from].host == m->process[pair->to].host),
             .row = pair->send,
+            .recv = pair->recv,
         };
     }
+    keep_measured(x, first);
 }
 
 /* Divides the transfers of one kind by what is usual for it: the median of its pairs' medians, or
