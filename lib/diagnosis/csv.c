@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define COLUMNS_MAX 64
 #define FIELD_BYTES 256
@@ -139,7 +140,7 @@ static int read_header(struct reader *r)
         return rc ? rc : bad(r, NULL, "no header line");
     for (size_t i = 0; i < r->count; i++) {
         for (size_t c = 0; c < COLUMNS; c++) {
-            if (strcmp(r->fields[i], names[c]) != 0)
+            if (strcasecmp(r->fields[i], names[c]) != 0)
                 continue;
             if (r->columns[c] >= 0)
                 return bad(r, names[c], "the header has this column twice");

@@ -4,9 +4,10 @@
 /*
  * Operations from a text of comma-separated values (RFC 4180) with a header line.
  *
- * Columns in any order: rank, host, communicator, function, sequence, bytes, start_ns, end_ns, and
- * peer where there are sends and receives; others are left aside. An operation that never ended has
- * an empty end_ns. An integer may end in ".0", as programs write it whose numbers are real.
+ * Columns in any order, their names in any case: rank, host, communicator, function, sequence,
+ * bytes, start_ns, end_ns, and peer where there are sends and receives; others are left aside. An
+ * operation that never ended has an empty end_ns. An integer may end in ".0", as programs write it
+ * whose numbers are real.
  */
 #include <stddef.h>
 

@@ -29,8 +29,8 @@ static void refused(const char *text, const char *why)
 START_TEST(columns_in_any_order)
 {
     struct ft_operations *ops = read_text("\xef\xbb\xbf"
-                                          "peer,end_ns,more,start_ns, bytes ,sequence,function,"
-                                          "communicator,host,rank\r\n"
+                                          "peer,End_ns,more,start_ns, bytes ,sequence,function,"
+                                          "Communicator,host,RANK\r\n"
                                           "1,,x,100,64,7,Send,\"a,\"\"b\",h0,0\r\n\r\n"
                                           ",250.0,x,200.0,64,0,Barrier,c,h1,1",
                                           0);
