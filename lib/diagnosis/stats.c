@@ -197,7 +197,8 @@ size_t ft_cycle(const double *values, size_t count, size_t blocks_min, double *r
         by_lag[lag] = differ(room, count, lag);
         least = fmin(least, by_lag[lag]);
     }
-    while (by_lag[best] > LIKE * least)
+    /* Pauses that come after several of its own repetitions make no longer cycle. */
+    while (by_lag[best] > fmax(LIKE * least, (by_lag[1] + least) / 2))
         best++;
     return best > 1 ? best : 0;
 }
