@@ -26,6 +26,7 @@
 
 #include "lib/base/grow.h"
 #include "lib/base/task.h"
+#include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
 #include "lib/diagnosis/roles.h"
@@ -68,7 +69,7 @@ struct culprit {
     uint32_t comm, process, position, row; /* row: the first */
     size_t first, end, blocks;
     uint64_t since_ns, until_ns;
-    double excess, sigmas, felt_ns, wall_ns;
+    double excess, sigmas, felt_ns, wall_ns, late_ns;
 };
 
 /* What the communicators show, and who is to be compared with all of it. */
@@ -417,6 +418,7 @@ static int search(struct pace *p, struct seen *seen)
         c.since_ns = p->m->op[c.row].start_ns;
         c.until_ns = p->m->op[row_of(p, c.end * p->period, i)].start_ns;
         c.wall_ns = p->wall_base;
+        c.late_ns = c.excess * p->base * (double)(c.end - c.first);
         c.blocks = p->blocks;
         culprits[count++] = c;
     }
@@ -514,34 +516,22 @@ static int judge(struct pace *p, struct seen *seen)
     return rc;
 }
 
-/* Whether a rank is late because it waits for another: that one is later, in a communicator of both
- * where the first was compared with it and is not late. */
-static bool waits_for_another(const struct ft_matched *m, const struct seen *seen,
-                              const struct culprit *c)
-{
-    for (size_t i = 0; i < seen->count; i++) {
-        const struct culprit *other = &seen->culprits[i];
-        bool late_there = false;
-
-        if (other->process == c->process || other->comm == c->comm || other->excess < c->excess ||
-            other->since_ns > c->until_ns || other->until_ns < c->since_ns ||
-            ft_matched_position(m, other->comm, c->process) == FT_OPERATIONS_NONE)
-            continue;
-        ft_task_spend(m->task, 1 + seen->count / 64);
-        for (size_t k = 0; k < seen->count && !late_there; k++)
-            late_there =
-                seen->culprits[k].process == c->process && seen->culprits[k].comm == other->comm;
-        if (!late_there)
-            return true;
-    }
-    return false;
-}
-
 /* Those whom neither others nor chance explain. */
 static int report(const struct ft_matched *m, const struct seen *seen, struct ft_diagnoses *found)
 {
-    int rc = 0;
+    struct ft_behind *late = calloc(seen->count + 1, sizeof(*late));
+    int rc = late ? 0 : -ENOMEM;
 
+    for (size_t i = 0; i < seen->count && rc == 0; i++) {
+        const struct culprit *c = &seen->culprits[i];
+
+        late[i] = (struct ft_behind){.comm = c->comm,
+                                     .process = c->process,
+                                     .since_ns = c->since_ns,
+                                     .until_ns = c->until_ns,
+                                     .excess = c->excess,
+                                     .late_ns = c->late_ns};
+    }
     for (size_t i = 0; i < seen->count && rc == 0; i++) {
         const struct culprit *c = &seen->culprits[i];
         struct ft_wander_stretch stretch = {.process = c->process,
@@ -552,10 +542,13 @@ static int report(const struct ft_matched *m, const struct seen *seen, struct ft
                                             .excess = c->excess};
 
         ft_task_spend(m->task, 1 + seen->count / 64);
-        rc = waits_for_another(m, seen, c) ? 0 : ft_wander_stands_out(seen->wander, &stretch);
+        if (ft_behind_another(m, late, seen->count, i))
+            continue;
+        rc = ft_wander_stands_out(seen->wander, &stretch);
         if (rc > 0)
             rc = describe(m, c, found);
     }
+    free(late);
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/lost.h"
 #include "tests/unit/unit.h"
@@ -168,6 +169,49 @@ START_TEST(who_waits_for_a_late_rank_is_not_late)
     diagnose(1);
     expect(FT_SYNDROME_NONCOMM_SLOW, 3);
     teardown();
+}
+END_TEST
+
+/* The ranks of a shard are late, each beside its copy in the other: three of them waited for the
+ * fourth in the shard; where all work as long, none waited. */
+START_TEST(late_behind_another_of_the_shard)
+{
+    for (uint64_t part = 0; part < 2; part++) {
+        struct ft_behind late[4];
+        struct ft_matched *m;
+
+        setup();
+        for (uint64_t k = 0; k < STEPS; k++) {
+            compute(k, 20 * MS);
+            for (uint32_t r = 0; r < 4; r++)
+                now[r] += part || r == 3 ? 30 * MS : 0;
+            join("shard0", "AllGather", k, 0x0f);
+            join("shard1", "AllGather", k, 0xf0);
+            join("with0", "AllReduce", k, 0x11);
+            join("with1", "AllReduce", k, 0x22);
+            join("with2", "AllReduce", k, 0x44);
+            join("with3", "AllReduce", k, 0x88);
+        }
+        ck_assert_int_eq(ft_operations_finish(ops), 0);
+        m = ft_matched_new(ops);
+        for (uint32_t r = 0; r < 4; r++) {
+            uint32_t comm = 0;
+
+            while (strncmp(ft_operations_comm(ops, comm), "with", 4) != 0 ||
+                   ft_operations_comm(ops, comm)[4] != (char)('0' + r))
+                comm++;
+            late[r] = (struct ft_behind){.comm = comm,
+                                         .process = r,
+                                         .until_ns = UINT64_MAX,
+                                         .excess = 1,
+                                         .late_ns = 30.0 * MS * STEPS};
+        }
+        for (size_t r = 0; r < 4; r++)
+            ck_assert_int_eq(ft_behind_another(m, late, 4, r), part == 0 && r != 3);
+        ck_assert(!ft_behind_another(m, late, 1, 0));
+        ft_matched_free(m);
+        teardown();
+    }
 }
 END_TEST
 
@@ -348,7 +392,7 @@ START_TEST(a_circle_names_who_left_an_operation_out)
 END_TEST
 
 FT_UNIT_MAIN("diagnosis of tables", late_before_one_operation_of_many, late_after_chance,
-             who_waits_for_a_late_rank_is_not_late, time_before_a_start,
-             buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
+             who_waits_for_a_late_rank_is_not_late, late_behind_another_of_the_shard,
+             time_before_a_start, buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
              the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, another_size_than_the_others,
              a_circle_names_who_left_an_operation_out)
