@@ -179,6 +179,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/settings.c daemon/settings.h \
 	daemon/window/collisions.c daemon/window/collisions.h \
 	daemon/window/figures.c daemon/window/figures.h \
+	daemon/window/link_counters.c daemon/window/link_counters.h \
+	daemon/window/lossy_links.c daemon/window/lossy_links.h \
 	daemon/window/underused.c daemon/window/underused.h \
 	daemon/window/partial.c daemon/window/partial_emit.c daemon/window/partial.h \
 	daemon/window/loads.c daemon/window/loads.h \

@@ -19,6 +19,7 @@ static const struct ft_column columns[] = {
     {.title = "DISCARDS", .right = true, .give_up = 5},
     {.title = "ERRORS", .right = true, .give_up = 6},
     {.title = "FLAPS", .right = true, .give_up = 10},
+    {.title = "RESENDING", .right = true, .give_up = 11},
     {.title = "QUEUE", .right = true, .give_up = 8},
     {.title = "TRANSIT", .right = true, .give_up = 9},
 };
@@ -30,6 +31,19 @@ static void count_cell(struct ft_grid *grid, const struct ft_value *record, cons
 
     if (ft_value_uint(record, name, &n))
         ft_grid_cell(grid, bad && n ? FT_RED : FT_PLAIN, "%llu", (unsigned long long)n);
+    else
+        ft_grid_skip(grid);
+}
+
+/* Flows that send packets again, of those whose packet numbers show whether they do. */
+static void resending_cell(struct ft_grid *grid, const struct ft_value *record)
+{
+    uint64_t of, n;
+
+    if (ft_value_uint(record, "numbered_flows", &of) &&
+        ft_value_uint(record, "resending_flows", &n))
+        ft_grid_cell(grid, 2 * n > of ? FT_YELLOW : FT_PLAIN, "%llu of %llu",
+                     (unsigned long long)n, (unsigned long long)of);
     else
         ft_grid_skip(grid);
 }
@@ -112,6 +126,7 @@ void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
     count_cell(grid, record, "discards", true);
     count_cell(grid, record, "errors", true);
     count_cell(grid, record, "flaps", true);
+    resending_cell(grid, record);
     depth_cells(grid, record);
     if (name && port)
         ft_grid_about(grid, "%s/%s", name, port);

@@ -3,6 +3,7 @@
 
 #include "daemon/join/flow_numbers.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 void ft_flow_take_numbers(struct ft_join *j, struct ft_flow *flow, const struct ft_numbered *o,
@@ -43,6 +44,26 @@ static const struct ft_numbers *reverse_of(const struct ft_join *j, const struct
     return &back->numbers->slots[window & 1];
 }
 
+bool ft_join_reads(const struct ft_flow *flow, uint32_t window)
+{
+    const struct ft_flow_numbers *n = flow->numbers;
+
+    return n && n->read_window && (int32_t)(window - n->read_window) < READS_FOR_WINDOWS;
+}
+
+double ft_join_overtaken(const struct ft_join *j, const struct ft_flow *flow, uint32_t window)
+{
+    double most = 0;
+
+    for (int i = 0; flow->numbers && i < FT_NUMBERS_ROWS; i++) {
+        const struct ft_numbers_row *row = &flow->numbers->slots[window & 1].rows[i];
+
+        if (row->samples)
+            most = fmax(most, ft_holds_overtaken(j->holds, row->source));
+    }
+    return most;
+}
+
 bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t window,
                     uint64_t samples, uint64_t *bytes)
 {
@@ -66,8 +87,7 @@ bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t wind
                          (struct ft_numbers_beside){n->goes_on[slot], n->goes_on[!slot]},
                          (double)*bytes, samples, &n->sent))
         return false;
-    if ((n->read_window && !of->responses &&
-         (int32_t)(window - n->read_window) < READS_FOR_WINDOWS) ||
+    if ((!of->responses && ft_join_reads(flow, window)) ||
         !ft_numbers_are_own(of, reverse_of(j, flow, window))) {
         n->sent = (struct ft_numbers_sent){.packets = 0};
         return false;

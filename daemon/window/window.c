@@ -3,11 +3,12 @@
 
 #include "daemon/window/window.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "daemon/window/collisions.h"
 #include "daemon/window/figures.h"
+#include "daemon/window/link_counters.h"
+#include "daemon/window/lossy_links.h"
 #include "daemon/window/underused.h"
 
 /* A group is as much work as so many flows or links, and so is the learning of a hash. */
@@ -43,6 +44,7 @@ struct ft_window {
     struct ft_loads loads;
     struct ft_figures_work *figures;
     struct ft_underused *underused;
+    struct ft_lossy_links *lossy;
     enum phase phase;
     uint32_t cursor, number;
     int64_t now_ms;
@@ -67,7 +69,10 @@ struct ft_window *ft_window_new(const struct ft_window_config *config, struct ft
     w->emitter = *emitter;
     w->figures = ft_figures_work_new();
     w->underused = ft_underused_new();
-    if (!w->figures || !w->underused || ft_underused_resize(w->underused, ft_join_topology(join)) ||
+    w->lossy = ft_lossy_links_new();
+    if (!w->figures || !w->underused || !w->lossy ||
+        ft_underused_resize(w->underused, ft_join_topology(join)) ||
+        ft_lossy_links_resize(w->lossy, ft_join_topology(join)) ||
         ft_loads_init(&w->loads, ft_join_topology(join))) {
         ft_window_free(w);
         return NULL;
@@ -81,6 +86,7 @@ void ft_window_free(struct ft_window *w)
         return;
     ft_figures_work_free(w->figures);
     ft_underused_free(w->underused);
+    ft_lossy_links_free(w->lossy);
     ft_loads_free(&w->loads);
     free(w);
 }
@@ -126,6 +132,7 @@ int ft_window_resize(struct ft_window *w)
     if (rc)
         return rc;
     ft_underused_resize(w->underused, ft_join_topology(w->join));
+    ft_lossy_links_resize(w->lossy, ft_join_topology(w->join));
     ft_loads_free(&w->loads);
     w->loads = loads;
     return 0;
@@ -269,6 +276,7 @@ static void close_flow(struct ft_window *w, uint32_t index)
         if (w->pairs)
             ft_pair_links_flow(w->pairs, w->join, flow);
         ft_underused_flow(w->underused, w->join, flow, &w->span);
+        ft_lossy_links_flow(w->lossy, w->join, flow, w->number, &w->span);
         if (w->detours)
             ft_detours_flow(w->detours, w->join, flow);
         if (w->spread)
@@ -296,70 +304,6 @@ static uint64_t speed_of(const struct ft_window *w, uint32_t id)
     uint64_t speed_bps = ft_topology_port(ft_join_topology(w->join), id)->speed_bps;
 
     return speed_bps || !w->counters ? speed_bps : ft_counters_speed_bps(w->counters, id);
-}
-
-/* Exporters of sFlow often count wrongly: less than flows certainly brought is not a figure. */
-static bool is_credible(const struct ft_counted *c, double bytes, const struct ft_load *load)
-{
-    return c->snmp || bytes >= load->bytes * 0.9 - 1.96 * sqrt(load->variance);
-}
-
-static void fill_counted(Fabrictrace__Link *out, double bytes, const struct ft_load *load)
-{
-    double rest = bytes - load->bytes;
-
-    /* Within the noise of the samples nothing is unexplained. */
-    out->has_counter_bytes = out->has_unexplained_bytes = true;
-    out->counter_bytes = (uint64_t)(bytes + 0.5);
-    if (fabs(rest) > 1.96 * sqrt(load->variance))
-        out->unexplained_bytes = (int64_t)out->counter_bytes - (int64_t)load->bytes;
-}
-
-/* What the port counted on its way out, or the other end on its way in. */
-static void fill_counters(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
-{
-    const struct ft_load *load = &w->loads.link[id];
-    uint32_t peer = ft_join_other_end(w->join, id);
-    struct ft_counted here = {.snmp = false}, there = {.snmp = false};
-
-    if (!ft_counters_window(w->counters, id, w->number, &here) ||
-        !is_credible(&here, here.out_bytes, load))
-        here = (struct ft_counted){.snmp = false};
-    if (peer == FT_NONE || !ft_counters_window(w->counters, peer, w->number, &there) ||
-        !is_credible(&there, there.in_bytes, load))
-        there = (struct ft_counted){.snmp = false};
-    if (here.has_out_bytes)
-        fill_counted(out, here.out_bytes, load);
-    else if (there.has_in_bytes)
-        fill_counted(out, there.in_bytes, load);
-    out->has_discards = here.has_out_discards;
-    out->discards = (uint64_t)(here.out_discards + 0.5);
-    out->has_pause_in = here.has_in_pause;
-    out->has_pause_out = here.has_out_pause;
-    out->has_pfc_in = here.has_in_pfc;
-    out->has_pfc_out = here.has_out_pfc;
-    out->pause_in = (uint64_t)(here.in_pause + 0.5);
-    out->pause_out = (uint64_t)(here.out_pause + 0.5);
-    out->pfc_in = (uint64_t)(here.in_pfc + 0.5);
-    out->pfc_out = (uint64_t)(here.out_pfc + 0.5);
-    /* A broken frame is counted by whoever receives it. */
-    out->has_errors = here.has_out_errors || there.has_in_errors;
-    out->errors = (uint64_t)(here.out_errors + there.in_errors + 0.5);
-}
-
-/* A link that is down has no record: what its record says when it is back covers so much. */
-#define FLAPS_FOR_MS 3600000
-
-/* Both ends report that a link went down: it did so once. */
-static void fill_flaps(Fabrictrace__Link *out, const struct ft_window *w, uint32_t id)
-{
-    uint32_t peer = ft_join_other_end(w->join, id), here, there = 0;
-    int64_t to_ms = (int64_t)out->window_end_ms, from_ms = to_ms - FLAPS_FOR_MS;
-
-    out->has_flaps = ft_counters_downs(w->counters, id, from_ms, to_ms, &here);
-    out->has_flaps |=
-        peer != FT_NONE && ft_counters_downs(w->counters, peer, from_ms, to_ms, &there);
-    out->flaps = here > there ? here : there;
 }
 
 static bool is_of(uint32_t newest, uint32_t number)
@@ -393,6 +337,7 @@ static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_
     const struct ft_load *load = &w->loads.link[id];
     double seconds = (double)(w->span.end_ms - w->span.start_ms) / 1000;
     uint64_t speed_bps = speed_of(w, id);
+    uint32_t numbered, again;
 
     out->has_window_start_ms = out->has_window_end_ms = true;
     out->window_start_ms = (uint64_t)w->span.start_ms;
@@ -417,10 +362,13 @@ static void fill_link(Fabrictrace__Link *out, const struct ft_window *w, uint32_
     out->has_flows = out->has_bytes = true;
     out->flows = (uint64_t)(load->flows + 0.5);
     out->bytes = (uint64_t)load->bytes;
-    if (w->counters) {
-        fill_counters(out, w, id);
-        fill_flaps(out, w, id);
-    }
+    if (w->counters)
+        ft_link_counters_fill(out, w->counters, load, id, ft_join_other_end(w->join, id),
+                              w->number);
+    ft_lossy_links_count(w->lossy, id, &numbered, &again);
+    out->has_numbered_flows = out->has_resending_flows = numbered > 0;
+    out->numbered_flows = numbered;
+    out->resending_flows = again;
     if (speed_bps) {
         double bytes = out->has_counter_bytes ? (double)out->counter_bytes : load->bytes;
 
@@ -495,6 +443,8 @@ static void finish(struct ft_window *w)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
     if (!w->config.origin && !w->config.partials)
         ft_underused_close(w->underused, t, w->counters, w->events, w->number, &w->span);
+    ft_lossy_links_close(w->lossy, t, w->config.origin || w->config.partials ? NULL : w->events,
+                         w->number, &w->span);
     if (w->detours)
         ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
     ft_events_sweep(w->events, w->number, w->span.end_ms);

@@ -15,6 +15,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/hinted.c lib/fabric/hinted.h \
 	lib/fabric/index.c lib/fabric/index.h \
 	lib/fabric/judge.c \
+	lib/fabric/lossy.c lib/fabric/lossy.h \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
 	lib/fabric/holds.c lib/fabric/holds.h \
 	lib/fabric/numbers.c lib/fabric/numbers.h \

@@ -103,6 +103,11 @@ const MEANINGS: Record<string, Meaning> = {
         cause: 'New flows that could take this link take others, far more often than chance does.',
         advice: 'Look whether it is in the group and its weight, and for a polarised hash.',
     },
+    packet_loss: {
+        name: 'Packet loss',
+        cause: 'Flows over this link send packets again, as their packet numbers show; those over its siblings do not. No counter of a switch is needed to see it.',
+        advice: 'Look at the optics, the cable and both ports; take the link out of the group until it is clean.',
+    },
     detour: {
         name: 'Detour',
         cause: 'A switch sends flows a longer way than there is.',

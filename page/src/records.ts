@@ -105,6 +105,8 @@ export interface Link {
     pfc_out?: number;
     queue_max_bytes?: number;
     transit_max_ns?: number;
+    numbered_flows?: number;
+    resending_flows?: number;
     partial?: boolean;
 }
 

@@ -535,6 +535,12 @@ tests_unit_check_probed_SOURCES = tests/unit/check_probed.c tests/unit/join_rig.
 tests_unit_check_probed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_probed_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_lossy
+TESTS += tests/unit/check_lossy
+tests_unit_check_lossy_SOURCES = tests/unit/check_lossy.c tests/unit/unit.h
+tests_unit_check_lossy_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_lossy_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
+
 check_PROGRAMS += tests/unit/check_underused
 TESTS += tests/unit/check_underused
 tests_unit_check_underused_SOURCES = tests/unit/check_underused.c tests/unit/leafspine.h \

@@ -130,6 +130,7 @@ function LinkFacts({ way, link }: { way: Way | undefined; link: Link | undefined
             link?.ce_marked_share !== undefined && ['CE marked', `${percent(link.ce_marked_share)} of the packets sampled`],
             link?.discards !== undefined && ['Discards', count(link.discards)],
             link?.errors !== undefined && ['Errors', count(link.errors)],
+            link?.resending_flows !== undefined && ['Sent again', `${count(link.resending_flows)} of ${plural(link.numbered_flows ?? 0, 'flow')} whose packet numbers show it`],
             link?.pfc_in !== undefined && ['PFC', `${count(link.pfc_in)} received, ${count(link.pfc_out)} sent`],
             link?.pause_in !== undefined && ['PAUSE', `${count(link.pause_in)} received, ${count(link.pause_out)} sent`],
             link?.queue_max_bytes !== undefined && ['Deepest queue', bytes(link.queue_max_bytes)],

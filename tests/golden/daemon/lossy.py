@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A link loses packets for a while, and no counter says so: the flows over it send packets again, as the
+numbers of their samples show. The link is named while that is so, and none else; not where the flows of
+one receiver do so, over all links."""
+import json
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import rig  # noqa: E402
+from rig import check, equal, of_kind  # noqa: E402
+
+START_MS, SECONDS = 1700000000000, 150
+LEAVES, SPINES, HOSTS, FLOWS = 4, 4, 4, 500
+LOSSY, FROM, TO = ("spine3", "Ethernet2"), 20, 60  # spine3's port to leaf2
+BUSY, BUSY_FROM = "10.0.4.1", 5  # a receiver that is too slow for what it gets
+MEMORY = 60  # seconds for which a flow counts with what its samples showed
+
+
+def topology():
+    out = "fabric: small\nswitches:\n"
+    for kind, count, ports in (("leaf", LEAVES, SPINES), ("spine", SPINES, LEAVES)):
+        net = 2 if kind == "leaf" else 3
+        for i in range(1, count + 1):
+            names = [(p, f"Ethernet{p}") for p in range(1, ports + 1)]
+            names += [(50 + h, f"Ethernet{50 + h}") for h in range(1, HOSTS + 1)] if kind == "leaf" else []
+            out += (f"  - {{name: {kind}{i}, tier: {kind}, addresses: [192.0.{net}.{i}], ports: ["
+                    + ", ".join(f"{{ifindex: {n}, name: {name}}}" for n, name in names) + "]}\n")
+    out += "links:\n"
+    for leaf in range(1, LEAVES + 1):
+        for spine in range(1, SPINES + 1):
+            out += f"  - {{a: leaf{leaf}, a_port: Ethernet{spine}, b: spine{spine}, b_port: Ethernet{leaf}}}\n"
+    out += "hosts:\n"
+    for leaf in range(1, LEAVES + 1):
+        for h in range(1, HOSTS + 1):
+            out += (f"  - {{name: h{leaf}{h}, nics: [{{addresses: [10.0.{leaf}.{h}], "
+                    f"attach: [{{switch: leaf{leaf}, port: Ethernet{50 + h}}}]}}]}}\n")
+    return out
+
+
+def observation(flow, second, agent, came, went, back):
+    src, dst, sport, spine = flow
+    at = START_MS + 1000 * second
+    return {"schema": "fabrictrace.observation.v1", "time_ms": at, "interval_ms": 1000, "first_ms": at + 50,
+            "last_ms": at + 950, "agent": agent, "in_ifindex": came, "out_ifindex": went,
+            "flow": {"src": src, "dst": dst, "sport": sport, "dport": 4791, "proto": 17},
+            "samples": 3, "packets": 3000, "bytes": 4170 * 3000, "data_samples": 3, "dst_qp": 7,
+            "psn": second * 3000 & 0xffffff, "psn_span": 2700, "psn_back_samples": back,
+            "frame_min_bytes": 4170, "frame_max_bytes": 4170}
+
+
+def generate(rng):
+    flows = []
+    while len(flows) < FLOWS:
+        a, b = rng.sample(range(1, LEAVES + 1), 2)
+        flows.append((f"10.0.{a}.{rng.randint(1, HOSTS)}", f"10.0.{b}.{rng.randint(1, HOSTS)}",
+                      rng.randint(0xc000, 0xffff), rng.randint(1, SPINES)))
+    for second in range(SECONDS):
+        for flow in flows:
+            src, dst, _, spine = flow
+            a, b = src.split("."), dst.split(".")
+            lossy = f"spine{spine}" == LOSSY[0] and f"Ethernet{b[2]}" == LOSSY[1] and FROM <= second < TO
+            back = ((lossy and rng.random() < 0.1) or (dst == BUSY and second >= BUSY_FROM and rng.random() < 0.3)
+                    or rng.random() < 0.0005)
+            yield observation(flow, second, f"192.0.2.{a[2]}", 50 + int(a[3]), spine, int(back))
+            yield observation(flow, second, f"192.0.3.{spine}", int(a[2]), int(b[2]), 0)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "t.yaml"
+        file.write_text(topology())
+        done = rig.run(rig.DAEMON, "-c", os.devnull, *rig.TRUST, "--set", "source_id=golden", "--topology", file,
+                       "--replay", "-", "--sink", "file:-", stdin=None,
+                       input="".join(json.dumps(r) + "\n" for r in generate(random.Random(5))))
+    equal("exit code", done.returncode, 0)
+    records = rig.records_of(done.stdout)
+    events = [e for e in of_kind(records, "event") if e["kind"] == "packet_loss"]
+    equal("what is said of it", [(e["subject"], bool(e.get("cleared"))) for e in events],
+          [("/".join(LOSSY), False), ("/".join(LOSSY), True)])
+    for e in events:
+        second = (e["time_ms"] - START_MS) / 1000
+        low, high = (TO, TO + MEMORY + 20) if e.get("cleared") else (FROM, FROM + 20)
+        check("when it is said", low < second <= high, second)
+    evidence = events[0]["evidence"] if events else {}
+    equal("where", {k: evidence.get(k) for k in ("switch", "port", "peer", "peer_port", "group")},
+          dict(zip(("switch", "port", "peer", "peer_port", "group"), (*LOSSY, "leaf2", "Ethernet3", "leaf2/down"))))
+    check("by chance", evidence.get("p_value", 1) < 1e-7, evidence.get("p_value"))
+    check("flows", 3 <= evidence.get("flows", 0) <= evidence.get("count", 0), evidence)
+    links = [r for r in of_kind(records, "link") if (r["switch"], r["port"]) == LOSSY and "resending_flows" in r]
+    before = [r for r in links if r["window_end_ms"] <= START_MS + 1000 * FROM]
+    during = [r for r in links if START_MS + 1000 * (FROM + 10) <= r["window_start_ms"] < START_MS + 1000 * TO]
+    check("its record, before", before and all(r["resending_flows"] <= r["numbered_flows"] / 5 for r in before), before)
+    check("its record, while it does", during and all(
+        r["resending_flows"] > r["numbered_flows"] / 2 for r in during), during)
+    return 1 if rig.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
