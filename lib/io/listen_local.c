@@ -29,7 +29,7 @@ int ft_listen_local(const char *path)
         close(fd);
         return -EADDRINUSE;
     }
-    /* Of a file that is no socket the kernel says the same: that one is somebody's. */
+    /* The kernel says the same of any other file, which is somebody's. */
     if (errno == ECONNREFUSED && lstat(path, &file) == 0 && S_ISSOCK(file.st_mode))
         unlink(path);
     /* Jobs run as their own users. */
