@@ -100,12 +100,13 @@ static bool all_wait(const struct hangs *h)
 
 /* Whether an operation that usual_ns was the longest for, and members ranks have entered, stands.
  * It is certain after a while; earlier where all of the job waits for it, though few ranks are in
- * it. */
-static double stands(const struct hangs *h, uint64_t entered_ns, uint64_t usual_ns, size_t members)
+ * it. Where it has ended for others, the rows of those in it may end sooner than theirs. */
+static double stands(const struct hangs *h, uint64_t entered_ns, uint64_t usual_ns, size_t members,
+                     bool ended)
 {
     uint64_t age = since(h->now_ns, entered_ns);
 
-    if (usual_ns == 0)
+    if (usual_ns == 0 || (ended && age <= CERTAIN * h->habits.own_max_ns && !all_wait(h)))
         return 0;
     if (age > CERTAIN * usual_ns + SKEW_NS)
         return 0.9;
@@ -366,7 +367,8 @@ static int find_standing(struct hangs *h)
         if (w->out_first[n] != w->out_first[n + 1])
             continue;
         reach(h, n, FT_OPERATIONS_NONE);
-        confidence = stands(h, entered_ns(m, group), usual, group->count);
+        confidence =
+            stands(h, entered_ns(m, group), usual, group->count, group->unfinished < group->count);
         if (confidence > 0)
             rc = describe_group(h, group, confidence);
     }
@@ -379,7 +381,8 @@ static int find_standing(struct hangs *h)
         pair = &m->pairs[m->pair_of[row]];
         h->known[pair->from] = h->known[pair->to] = true;
         reach(h, pair->from, pair->to);
-        confidence = stands(h, later_start(m, pair), ft_habits_transfer(m, row), 2);
+        confidence = stands(h, later_start(m, pair), ft_habits_transfer(m, row), 2,
+                            m->op[pair->send].end_ns != m->op[pair->recv].end_ns);
         if (confidence > 0)
             rc = describe_pair(h, pair, row, confidence);
     }

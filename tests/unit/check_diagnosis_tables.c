@@ -334,6 +334,25 @@ START_TEST(an_end_that_is_lost)
 }
 END_TEST
 
+/* The rows of a rank end in a receive, a little before those of others: what it waits for was sent.
+ */
+START_TEST(rows_of_a_rank_end_sooner)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        compute(k, 40 * MS);
+        join("world", "AllReduce", k, 0xff);
+        put(0, "p", "Send", k, 1 << 20, now[0], now[0] + MS, 1);
+        put(1, "p", "Recv", k, 1 << 20, now[1], k + 1 < STEPS ? now[1] + MS : NEVER, 0);
+    }
+    join("left", "AllReduce", 0, 0x0c);
+    compute(STEPS, 30 * MS);
+    join("left", "AllReduce", 1, 0x0c);
+    diagnose(0);
+    teardown();
+}
+END_TEST
+
 /* Another size in the fourth operation; in one of a function whose sizes may differ and never did.
  */
 START_TEST(another_size_than_the_others)
@@ -394,5 +413,5 @@ END_TEST
 FT_UNIT_MAIN("diagnosis of tables", late_before_one_operation_of_many, late_after_chance,
              who_waits_for_a_late_rank_is_not_late, late_behind_another_of_the_shard,
              time_before_a_start, buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
-             the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, another_size_than_the_others,
-             a_circle_names_who_left_an_operation_out)
+             the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, rows_of_a_rank_end_sooner,
+             another_size_than_the_others, a_circle_names_who_left_an_operation_out)
