@@ -16,8 +16,8 @@ uint64_t *ft_lost_new(const struct ft_matched *m);
 uint64_t *ft_inside_new(const struct ft_matched *m);
 
 /* Of each row: how long its process has been without an end of an operation before a start, up to
- * its own start; free() it. What it did then, no operation waited for: also where others were under
- * way beside it, whose ends it did not need. NULL without memory. */
+ * its own start; free() it. What it did then, no operation waited for: also where others were in
+ * progress beside it, whose ends it did not need. NULL without memory. */
 uint64_t *ft_gaps_new(const struct ft_matched *m);
 
 #endif

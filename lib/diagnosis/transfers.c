@@ -120,8 +120,8 @@ static void measure_ends(struct matrix *x, size_t first, size_t count)
 
 /* Keeps the transfers of two ranks, from the first on, whose length is known: both sides ended
  * together, or as far apart as others of theirs. A sender that leaves what it sends in a buffer is
- * through before, and a receiver that comes later finds it there: the shorter of both sides is no
- * transfer then. Where that is often so, nothing is known of any. */
+ * through before, and a receiver that comes later finds it there: the shorter of both sides says
+ * nothing then. Where that is often so, nothing is known of any. */
 static void keep_measured(struct matrix *x, size_t first)
 {
     size_t count = x->transfer_count - first, kept = first;
