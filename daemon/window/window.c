@@ -261,6 +261,8 @@ static void keep_elephant(const struct ft_window *w, const struct ft_flow *flow)
 static void close_flow(struct ft_window *w, uint32_t index)
 {
     struct ft_flow *flow = ft_join_at(w->join, index);
+    /* Windows close a little earlier or later: what is to come with each does. */
+    int64_t early_ms = (w->span.end_ms - w->span.start_ms) / 8;
     struct ft_span span;
     bool due;
 
@@ -291,7 +293,7 @@ static void close_flow(struct ft_window *w, uint32_t index)
     span = span_of(w, flow->bytes_window ? flow->bytes_window : w->number);
     due = flow->published != flow->state + 1 ||
           (!flow->rate_published && flow->bytes_window != 0) ||
-          w->now_ms - flow->published_ms >= w->config.refresh_ms;
+          w->now_ms - flow->published_ms + early_ms >= w->config.refresh_ms;
     if (!due || is_of_later(w, flow, &span))
         return;
     if (flow->state != FT_PATH_RESOLVED && ft_evidence_begun_since(&flow->evidence, span.end_ms))

@@ -267,6 +267,20 @@ START_TEST(paths_are_published_when_known_changed_and_refreshed)
 }
 END_TEST
 
+/* The closes that a minute lies between are 59.82 s apart. */
+START_TEST(a_close_that_comes_early_refreshes)
+{
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS; ms < START_MS + 80000; ms += 997) {
+        while (ft_pipeline_advance(pipeline, ms, UINT32_MAX))
+            ;
+        observe(1, 0, 2, 800000, 10, ms, 0);
+    }
+    ck_assert_uint_eq(path_records(), 3);
+    close_pipeline();
+}
+END_TEST
+
 /* Beyond the rate a path waits for the close, which publishes it with its rate as it does the
  * others; the next second has room again. */
 START_TEST(paths_beyond_the_rate_wait_for_the_close)
@@ -518,5 +532,5 @@ FT_UNIT_MAIN("window", what_was_thinned_was_not_seen,
              collisions_stand_and_clear, a_member_that_no_flow_takes_is_named,
              one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed,
-             paths_beyond_the_rate_wait_for_the_close, elephants_protect_the_mice,
-             every_record_is_accounted_for)
+             a_close_that_comes_early_refreshes, paths_beyond_the_rate_wait_for_the_close,
+             elephants_protect_the_mice, every_record_is_accounted_for)
