@@ -157,6 +157,7 @@ static int convert_trace(struct run *r, const struct ft_chakra_trace *trace, uin
                         what);
             return -EINVAL;
         }
+        to->nodes[i].id = trace->nodes[i].id;
         rc = group_index(r, trace->nodes[i].group, &to->nodes[i].group);
     }
     return rc;
@@ -276,10 +277,10 @@ static int simulate(struct run *r, bool json)
     int rc = finished ? ft_astra_run(&r->in, finished, error, sizeof(error)) : -ENOMEM;
 
     if (r->blind)
-        fprintf(
-            stderr,
-            "fabrictrace whatif: %u attribute%s of a type that ASTRA-sim does not read there: 0\n",
-            r->blind, r->blind == 1 ? " is" : "s are");
+        fprintf(stderr,
+                "fabrictrace whatif: %u attribute%s of a type that ASTRA-sim does not read there, "
+                "and taken as 0\n",
+                r->blind, r->blind == 1 ? " is" : "s are");
     if (rc == -EINVAL)
         fprintf(stderr, "fabrictrace whatif: %s\n", error);
     if (rc == 0)

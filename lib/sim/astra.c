@@ -48,11 +48,13 @@ struct sim {
     int rc;
 };
 
+#define NO_SIZE "has a comm_size of 0, or none"
+
 static void refuse(struct sim *sim, uint32_t rank, uint32_t node, const char *what)
 {
     if (sim->rc == 0)
-        snprintf(sim->error, sim->error_bytes, "rank %u: node %u in the order of ids %s", rank,
-                 node, what);
+        snprintf(sim->error, sim->error_bytes, "rank %u: node %llu %s", rank,
+                 (unsigned long long)sim->in->ranks[rank].nodes[node].id, what);
     sim->rc = sim->rc ? sim->rc : -EINVAL;
 }
 
@@ -106,7 +108,7 @@ static void message(struct sim *sim, uint32_t rank, uint32_t index)
     if (node->peer >= sim->in->rank_count || node->peer == rank)
         refuse(sim, rank, index, "has a peer that is not another rank");
     else if (node->bytes == 0)
-        refuse(sim, rank, index, "has no comm_size");
+        refuse(sim, rank, index, NO_SIZE);
     else if (node->kind == FT_ASTRA_SEND)
         ft_astra_send(sim->net, node->tag, rank, node->peer, node->bytes, what);
     else
@@ -141,7 +143,7 @@ static void issue(struct sim *sim, uint32_t rank, uint32_t index)
         message(sim, rank, index);
         break;
     case FT_ASTRA_COLLECTIVE:
-        what = node->bytes ? ft_astra_sys_collective(w->sys, index) : "has no comm_size";
+        what = node->bytes ? ft_astra_sys_collective(w->sys, index) : NO_SIZE;
         if (what)
             refuse(sim, rank, index, what);
         break;

@@ -81,6 +81,7 @@ enum ft_astra_kind {
 };
 
 struct ft_astra_node {
+    uint64_t id; /* for what is said of it */
     enum ft_astra_kind kind;
     bool cpu;
     uint64_t runtime_ns; /* of what computes or sleeps; what computes for 0 is skipped */

@@ -251,7 +251,10 @@ class Whatif(unittest.TestCase):
             (chakra.trace([chakra.collective(1, 1, MIB)]), "node 1 is a collective that ASTRA-sim"),
             (chakra.trace([chakra.collective(1, 0, MIB, group="x")]), "pg_name has to be a number"),
             (chakra.trace([chakra.collective(1, 0, MIB, group=7)]), "names communicator group 7"),
-            (chakra.trace([chakra.collective(1, 0, MIB, size_member=13)]), "has no comm_size"),
+            (chakra.trace([chakra.collective(5, 0, MIB, size_member=13)]),
+             "rank 2: node 5 has a comm_size of 0, or none"),
+            (chakra.trace([chakra.collective(5, 0, MIB, size_member=13)]),
+             "1 attribute is of a type that ASTRA-sim does not read there, and taken as 0"),
             (chakra.trace([chakra.message(1, SEND, 1, 0, 5)]), "sends for another rank"),
             (chakra.trace([chakra.message(1, SEND, 2, 9, 5)]), "has a peer that is not another"),
         ):
