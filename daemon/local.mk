@@ -71,6 +71,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/pair_rates_found.c daemon/diagnosis/pair_rates_parts.h \
 	daemon/diagnosis/pair_rates_said.c \
 	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
+	daemon/diagnosis/resent.c daemon/diagnosis/resent.h \
 	daemon/diagnosis/second.c daemon/diagnosis/second.h \
 	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \
 	daemon/diagnosis/stand.c daemon/diagnosis/stand.h \

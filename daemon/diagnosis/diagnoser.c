@@ -11,6 +11,7 @@
 #include "daemon/diagnosis/cut.h"
 #include "daemon/diagnosis/downed.h"
 #include "daemon/diagnosis/gather.h"
+#include "daemon/diagnosis/resent.h"
 #include "daemon/diagnosis/stand.h"
 #include "daemon/diagnosis/standing.h"
 #include "lib/base/task.h"
@@ -257,6 +258,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
     ft_blamed_decide(&l->blamed, r, &room);
     ft_cut_report(&cut, &l->around.witnesses, &stand, r, &room);
     ft_downed_report(&l->around.witnesses, &stand, r, &room, l->now_ms);
+    ft_resent_report(&l->around.witnesses, r, &room);
     ft_second_report(l->around.second,
                      &(struct ft_second_case){l->d->recent, l->job, rank, l->g.numbered, l->task},
                      r, &l->d->opinions);
@@ -278,6 +280,7 @@ static void report_blamed(struct look *l)
         r->message.job = l->job->named ? l->job->name : NULL;
         ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
         ft_blamed_decide(&l->blamed, r, &room);
+        ft_resent_report(&l->around.witnesses, r, &room);
         ft_report_retell(r);
         hit(l, &r->message);
     }
@@ -421,8 +424,12 @@ bool ft_diagnoser_looking(const struct ft_diagnoser *d)
     return d->look != NULL;
 }
 
-void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surroundings *around)
+void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surroundings *around,
+                        int64_t now_ms)
 {
+    const struct ft_standing_out out = out_of(around, now_ms);
+
+    ft_standing_offer(d->standing, ft_resent_name, &around->witnesses, &out);
     ft_standing_raise(d->standing, around->events, around->window);
 }
 

@@ -75,8 +75,10 @@ bool ft_diagnoser_looking(const struct ft_diagnoser *d);
 /* Ends the look that is in progress. */
 void ft_diagnoser_finish(struct ft_diagnoser *d);
 
-/* Before the close of a window: raises the events of what stands. */
-void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surroundings *around);
+/* Before the close of a window: names links of what stands, as far as the flows of the window
+ * before show them by now, and raises its events. */
+void ft_diagnoser_raise(struct ft_diagnoser *d, const struct ft_diagnoser_surroundings *around,
+                        int64_t now_ms);
 
 /* Emits the next diagnosis that stands. index begins at 0; false: that was all. */
 bool ft_diagnoser_next(const struct ft_diagnoser *d, uint32_t *index,

@@ -165,6 +165,14 @@ static bool names_link(const struct standing *one, const Fabrictrace__Diagnosis 
             strncmp(one->link[1], m->port, FT_RECENT_NAME - 1) != 0);
 }
 
+static void note_link(struct standing *one, const Fabrictrace__Diagnosis *m)
+{
+    if (!m->switch_ || !m->port)
+        return;
+    snprintf(one->link[0], FT_RECENT_NAME, "%s", m->switch_);
+    snprintf(one->link[1], FT_RECENT_NAME, "%s", m->port);
+}
+
 bool ft_standing_hit(struct ft_standing *s, const char *job, const Fabrictrace__Diagnosis *m,
                      bool numbered, const struct ft_standing_out *out)
 {
@@ -188,10 +196,7 @@ bool ft_standing_hit(struct ft_standing *s, const char *job, const Fabrictrace__
     keep(one, m);
     if (one->hits < HITS || (one->raised && one->opinions == opinions_of(m) && !names_link(one, m)))
         return true;
-    if (m->switch_ && m->port) {
-        snprintf(one->link[0], FT_RECENT_NAME, "%s", m->switch_);
-        snprintf(one->link[1], FT_RECENT_NAME, "%s", m->port);
-    }
+    note_link(one, m);
     one->opinions = opinions_of(m);
     one->raised = true;
     publish(one, out, false);
@@ -217,6 +222,25 @@ bool ft_standing_has_hang(const struct ft_standing *s, const char *job)
         if (is_of(one, job) && ft_standing_is_hang(one->key.syndrome))
             return true;
     return false;
+}
+
+void ft_standing_offer(struct ft_standing *s,
+                       bool (*name)(const void *arg, Fabrictrace__Diagnosis *m), const void *arg,
+                       const struct ft_standing_out *out)
+{
+    struct standing *one;
+    uint32_t index = 0;
+
+    while ((one = ft_table_next(s->table, &index))) {
+        Fabrictrace__Diagnosis *m = one->raised && !one->link[0][0] ? unpack(one) : NULL;
+
+        if (m && name(arg, m)) {
+            keep(one, m);
+            note_link(one, m);
+            publish(one, out, false);
+        }
+        fabrictrace__diagnosis__free_unpacked(m, NULL);
+    }
 }
 
 void ft_standing_raise(struct ft_standing *s, struct ft_events *events, uint32_t window)

@@ -44,6 +44,12 @@ void ft_standing_over(struct ft_standing *s, const char *job, const struct ft_st
 
 bool ft_standing_has_hang(const struct ft_standing *s, const char *job);
 
+/* Offers each that was said and names no link to a function that may name one, by which it returns
+ * true: it is said anew then. */
+void ft_standing_offer(struct ft_standing *s,
+                       bool (*name)(const void *arg, Fabrictrace__Diagnosis *m), const void *arg,
+                       const struct ft_standing_out *out);
+
 /* Raises the events of what stands. */
 void ft_standing_raise(struct ft_standing *s, struct ft_events *events, uint32_t window);
 

@@ -15,6 +15,7 @@
 #include "daemon/join/counters.h"
 #include "daemon/join/join.h"
 #include "lib/diagnosis/report.h"
+#include "lib/fabric/lossy.h"
 
 /* Who is asked; each may be NULL. */
 struct ft_witnesses {
@@ -23,6 +24,9 @@ struct ft_witnesses {
     const struct ft_join *join;
     const struct ft_counters *counters;
     const struct ft_congestion *congestion;
+    /* How many flows over a port send packets again; false: too few to tell. */
+    bool (*resends)(const void *arg, uint32_t port, struct ft_lossy_found *found);
+    const void *resends_arg;
     uint32_t window; /* whose counters are read */
     int64_t window_ms;
 };

@@ -89,6 +89,11 @@ static bool is_due(const struct ft_pipeline *p, int64_t now_ms)
            (now_ms >= start_ms + window_ms && ft_partials_complete(partials, start_ms));
 }
 
+static bool resends(const void *arg, uint32_t port, struct ft_lossy_found *found)
+{
+    return ft_window_resends(arg, port, found);
+}
+
 /* What a diagnosis works with; the counters are those of the window before the one that is open. */
 static struct ft_diagnoser_surroundings surroundings(const struct ft_pipeline *p)
 {
@@ -105,6 +110,8 @@ static struct ft_diagnoser_surroundings surroundings(const struct ft_pipeline *p
                       .join = p->stages.join,
                       .counters = p->stages.counters,
                       .congestion = p->stages.congestion,
+                      .resends = resends,
+                      .resends_arg = p->stages.window,
                       .window = window ? window - 1 : 0,
                       .window_ms = p->config.join.window_ms},
     };
@@ -143,7 +150,7 @@ static void begin_close(struct ft_pipeline *p, int64_t now_ms)
     if (p->stages.diagnoser) {
         const struct ft_diagnoser_surroundings around = surroundings(p);
 
-        ft_diagnoser_raise(p->stages.diagnoser, &around);
+        ft_diagnoser_raise(p->stages.diagnoser, &around, now_ms);
     }
     follow_plans(p, now_ms);
     ft_window_begin(p->stages.window, now_ms);

@@ -85,6 +85,13 @@ static void remember(struct ft_flow_numbers *n, uint32_t window, bool new_path)
     n->again |= n->back > 0;
 }
 
+void ft_lossy_links_begin(struct ft_lossy_links *l)
+{
+    l->count = 0;
+    if (l->lossy)
+        ft_lossy_reset(l->lossy);
+}
+
 void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, struct ft_flow *flow,
                          uint32_t window, const struct ft_span *span)
 {
@@ -166,15 +173,15 @@ void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_topology *t,
     l->count = ft_lossy_find(l->lossy, l->found, FOUND_MAX);
     for (size_t i = 0; events && i < l->count; i++)
         raise_one(&l->found[i], t, events, window, span);
-    ft_lossy_reset(l->lossy);
 }
 
-bool ft_lossy_links_has(const struct ft_lossy_links *l, uint32_t port, struct ft_lossy_found *found)
+bool ft_lossy_links_judge(const struct ft_lossy_links *l, uint32_t port,
+                          struct ft_lossy_found *found)
 {
     for (size_t i = 0; i < l->count; i++)
         if (l->found[i].link == port) {
             *found = l->found[i];
             return true;
         }
-    return false;
+    return l->lossy && ft_lossy_judge(l->lossy, port, found);
 }

@@ -21,6 +21,9 @@ void ft_lossy_links_free(struct ft_lossy_links *l);
 /* Ports have other ids from now on. -ENOMEM: nobody looks until the next. */
 int ft_lossy_links_resize(struct ft_lossy_links *l, const struct ft_topology *t);
 
+/* A window begins to close: flows of the one before are forgotten. */
+void ft_lossy_links_begin(struct ft_lossy_links *l);
+
 /* A flow at the close of a window that saw it. */
 void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, struct ft_flow *flow,
                          uint32_t window, const struct ft_span *span);
@@ -30,13 +33,13 @@ void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, s
 void ft_lossy_links_count(const struct ft_lossy_links *l, uint32_t port, uint32_t *flows,
                           uint32_t *again);
 
-/* At the window's end: raises what stands, and forgets the flows. events NULL: of a daemon of a
+/* At the window's end: raises what stands. events NULL: of a daemon of a
  * group, which sees a part of the flows, nothing is raised. */
 void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_topology *t,
                           struct ft_events *events, uint32_t window, const struct ft_span *span);
 
-/* Whether packets that leave by a port are lost, by the window that closed last. */
-bool ft_lossy_links_has(const struct ft_lossy_links *l, uint32_t port,
-                        struct ft_lossy_found *found);
+/* How the flows over a port compare with those of its group; false: too few to tell. */
+bool ft_lossy_links_judge(const struct ft_lossy_links *l, uint32_t port,
+                          struct ft_lossy_found *found);
 
 #endif

@@ -168,6 +168,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     w->partial = w->span.start_ms < w->complete_from_ms || ft_partial_behind(w->config.origin);
     ft_figures_begin(w->figures, w->partial);
     w->loads.observations = ft_figures_seen(w->figures, ft_join_stats(w->join), w->losses);
+    ft_lossy_links_begin(w->lossy);
     if (w->pairs)
         ft_pair_links_begin(w->pairs);
     if (w->spread)
@@ -529,6 +530,11 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
         }
     }
     return w->phase == PHASE_IDLE;
+}
+
+bool ft_window_resends(const struct ft_window *w, uint32_t port, struct ft_lossy_found *found)
+{
+    return ft_lossy_links_judge(w->lossy, port, found);
 }
 
 struct ft_span ft_window_last(const struct ft_window *w)

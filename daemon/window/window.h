@@ -24,6 +24,7 @@
 #include "daemon/spread/spread.h"
 #include "daemon/window/loads.h"
 #include "daemon/window/partial.h"
+#include "lib/fabric/lossy.h"
 
 struct ft_window_config {
     struct ft_loads_config loads;
@@ -93,6 +94,10 @@ bool ft_window_step(struct ft_window *window, uint32_t items);
 void ft_window_publish_path(struct ft_window *window, struct ft_flow *flow, int64_t now_ms);
 
 /* What the last close found, for the API: spans of the last window, all 0 before the first. */
+/* How many flows over a port send packets again, by the window that closes, or closed last; false:
+ * too few to tell. */
+bool ft_window_resends(const struct ft_window *w, uint32_t port, struct ft_lossy_found *found);
+
 struct ft_span ft_window_last(const struct ft_window *window);
 
 /* In a replay, which may have closed none: the last one then. */

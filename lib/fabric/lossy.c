@@ -77,7 +77,7 @@ void ft_lossy_reset(struct ft_lossy *l)
 }
 
 /* Of the group of a part; NULL: it is in none. */
-static struct tally *group_of(struct ft_lossy *l, uint32_t part)
+static struct tally *group_of(const struct ft_lossy *l, uint32_t part)
 {
     bool answers = part >= l->links;
     uint32_t group = l->group_of[answers ? part - l->links : part];
@@ -151,8 +151,9 @@ static double log_chance(uint32_t all, uint32_t again, uint32_t flows, uint32_t 
     return fmin(0, first + log(sum));
 }
 
-/* How unlikely the part is by chance, as a logarithm; 0: it is not judged. */
-static double score(struct ft_lossy *l, uint32_t part)
+/* How unlikely the part is by chance, as a logarithm; 0: it is not judged, or nearer to chance than
+ * so many standard deviations. */
+static double score(const struct ft_lossy *l, uint32_t part, double sigmas)
 {
     const struct tally *t = &l->part[part], *g = group_of(l, part);
     double part_of, sigma;
@@ -167,7 +168,7 @@ static double score(struct ft_lossy *l, uint32_t part)
     /* The share of those that send again, and what chance makes of it here. */
     part_of = (double)g->again / g->flows;
     sigma = sqrt(t->flows * part_of * (1 - part_of) * others / (g->flows - 1.0));
-    if (t->again - t->flows * part_of < SIGMAS * sigma)
+    if (t->again - t->flows * part_of < sigmas * sigma)
         return 0;
     return -log_chance(g->flows, g->again, t->flows, t->again);
 }
@@ -216,13 +217,35 @@ static void take_out(struct ft_lossy *l, uint32_t part)
 }
 
 /* Whether another part explains what this one does nearly as well. */
-static bool is_ambiguous(struct ft_lossy *l, uint32_t best, double most)
+static bool is_ambiguous(const struct ft_lossy *l, uint32_t best, double most)
 {
     for (uint32_t part = 0; part < 2 * l->links; part++)
-        if (part != best && l->part[part].again >= AGAIN_MIN && score(l, part) > most - AS_GOOD &&
-            overlaps(l, best, part))
+        if (part != best && l->part[part].again >= AGAIN_MIN &&
+            score(l, part, SIGMAS) > most - AS_GOOD && overlaps(l, best, part))
             return true;
     return false;
+}
+
+static void fill(const struct ft_lossy *l, uint32_t link, double score,
+                 struct ft_lossy_found *found)
+{
+    const struct tally *t = &l->part[link], *g = group_of(l, link);
+
+    *found = (struct ft_lossy_found){.link = link,
+                                     .again = t->again,
+                                     .flows = t->flows,
+                                     .others_again = g->again - t->again,
+                                     .others_flows = g->flows - t->flows,
+                                     .p = exp(-score)};
+}
+
+bool ft_lossy_judge(const struct ft_lossy *l, uint32_t link, struct ft_lossy_found *found)
+{
+    double s = link < l->links ? score(l, link, 0) : 0;
+
+    if (s > 0)
+        fill(l, link, s, found);
+    return s > 0;
 }
 
 /* Fills in what is too unlikely by chance for as many as were looked at. Returns how many. */
@@ -236,12 +259,12 @@ static size_t choose(struct ft_lossy *l, uint32_t candidates[CANDIDATES_MAX], do
         if (l->part[part].again < AGAIN_MIN)
             continue;
         judged++;
-        if (n < CANDIDATES_MAX && score(l, part) > *bar)
+        if (n < CANDIDATES_MAX && score(l, part, SIGMAS) > *bar)
             candidates[n++] = part;
     }
     *bar += log(judged);
     for (size_t i = 0; i < n; i++)
-        if (score(l, candidates[i]) > *bar)
+        if (score(l, candidates[i], SIGMAS) > *bar)
             candidates[kept++] = candidates[i];
     return kept;
 }
@@ -257,7 +280,7 @@ size_t ft_lossy_find(struct ft_lossy *l, struct ft_lossy_found *found, size_t ma
         double most = 0;
 
         for (size_t i = 0; i < count; i++) {
-            double s = score(l, candidates[i]);
+            double s = score(l, candidates[i], SIGMAS);
 
             if (s > most) {
                 most = s;
@@ -266,16 +289,8 @@ size_t ft_lossy_find(struct ft_lossy *l, struct ft_lossy_found *found, size_t ma
         }
         if (most < bar)
             return n;
-        if (best < l->links && !is_ambiguous(l, best, most)) {
-            const struct tally *t = &l->part[best], *g = group_of(l, best);
-
-            found[n++] = (struct ft_lossy_found){.link = best,
-                                                 .again = t->again,
-                                                 .flows = t->flows,
-                                                 .others_again = g->again - t->again,
-                                                 .others_flows = g->flows - t->flows,
-                                                 .p = exp(-most)};
-        }
+        if (best < l->links && !is_ambiguous(l, best, most))
+            fill(l, best, most, &found[n++]);
         take_out(l, best);
         /* Of more flows than are kept some are left. */
         l->part[best].again = 0;

@@ -54,6 +54,10 @@ void ft_lossy_add(struct ft_lossy *l, const struct ft_lossy_flow *flow);
 /* How many flows with numbered packets crossed a link, and how many of them sent again. */
 void ft_lossy_count(const struct ft_lossy *l, uint32_t link, uint32_t *flows, uint32_t *again);
 
+/* How the flows over one link compare with those over the others of its group, whatever else may
+ * explain it. False: too few flows to tell. */
+bool ft_lossy_judge(const struct ft_lossy *l, uint32_t link, struct ft_lossy_found *found);
+
 /* The links that lose packets, at most max; what was added counts once. Returns how many. */
 size_t ft_lossy_find(struct ft_lossy *l, struct ft_lossy_found *found, size_t max);
 

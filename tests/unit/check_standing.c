@@ -134,6 +134,39 @@ START_TEST(a_link_that_is_found_later_is_said)
 }
 END_TEST
 
+static bool name(const void *arg, Fabrictrace__Diagnosis *m)
+{
+    if (!*(const bool *)arg)
+        return false;
+    m->switch_ = strdup("spine2");
+    m->port = strdup("Ethernet3");
+    return true;
+}
+
+/* Its job brings no new measures while it waits. */
+START_TEST(a_link_may_be_named_while_it_stands)
+{
+    struct ft_standing_out to;
+    bool may = true;
+
+    setup();
+    to = out();
+    look(NULL);
+    ft_standing_offer(standing, name, &may, &to); /* it is not said yet */
+    ck_assert_uint_eq(said, 0);
+    look(NULL);
+    may = false;
+    ft_standing_offer(standing, name, &may, &to);
+    ck_assert_uint_eq(said, 1);
+    may = true;
+    ft_standing_offer(standing, name, &may, &to);
+    ft_standing_offer(standing, name, &may, &to);
+    ck_assert_uint_eq(said, 2);
+    ck_assert_str_eq(link_said, "spine2 Ethernet3");
+    teardown();
+}
+END_TEST
+
 START_TEST(of_more_than_there_is_room_for_it_says_so)
 {
     setup();
@@ -160,5 +193,5 @@ START_TEST(what_stood_ends_with_its_job)
 END_TEST
 
 FT_UNIT_MAIN("standing", it_is_said_once_after_two_looks_and_over_after_three_without,
-             a_link_that_is_found_later_is_said, of_more_than_there_is_room_for_it_says_so,
-             what_stood_ends_with_its_job)
+             a_link_that_is_found_later_is_said, a_link_may_be_named_while_it_stands,
+             of_more_than_there_is_room_for_it_says_so, what_stood_ends_with_its_job)

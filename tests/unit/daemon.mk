@@ -432,6 +432,13 @@ tests_unit_check_downed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path \
 	-Wl,--wrap=ft_join_find -Wl,--wrap=ft_pair_links_tuple
 tests_unit_check_downed_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_resent
+TESTS += tests/unit/check_resent
+tests_unit_check_resent_SOURCES = tests/unit/check_resent.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_resent_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_resent_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_join_topology
+tests_unit_check_resent_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_witness
 TESTS += tests/unit/check_witness
 tests_unit_check_witness_SOURCES = tests/unit/check_witness.c tests/unit/leafspine.h tests/unit/unit.h
