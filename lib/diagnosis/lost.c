@@ -107,6 +107,18 @@ static size_t order_ends(const struct ft_matched *m, size_t process, uint64_t *e
     return n;
 }
 
+/* Of the rows from i on that start at once: how many end at once, too. Their ends are not before
+ * their starts. */
+static size_t at_once(const struct ft_matched *m, size_t i, size_t end)
+{
+    uint64_t start = m->op[i].start_ns;
+    size_t n = 0;
+
+    for (; i < end && m->op[i].start_ns == start; i++)
+        n += m->op[i].end_ns == start;
+    return n;
+}
+
 uint64_t *ft_gaps_new(const struct ft_matched *m)
 {
     uint64_t *gaps = calloc(m->op_count + 1, sizeof(*gaps));
@@ -118,12 +130,16 @@ uint64_t *ft_gaps_new(const struct ft_matched *m)
 
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
             uint64_t start = m->op[i].start_ns, from;
+            bool first = i == m->first[p];
+            size_t own;
 
             while (ended < count && ends[ended] <= start)
                 ended++;
-            if (ended > 0) {
-                from = ends[ended - 1];
-                if (i > m->first[p] && from < m->op[i - 1].start_ns)
+            /* After another that starts at once nothing has passed. */
+            own = first || m->op[i - 1].start_ns < start ? at_once(m, i, m->first[p + 1]) : ended;
+            if (ended > own) {
+                from = ends[ended - own - 1];
+                if (!first && from < m->op[i - 1].start_ns)
                     from = m->op[i - 1].start_ns;
                 sum += start - from;
             }

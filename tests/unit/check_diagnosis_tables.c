@@ -228,6 +228,8 @@ START_TEST(time_before_a_start)
     put(0, "c", "AllReduce", 2, 1, 310, 320, NONE);
     put(0, "c", "AllReduce", 3, 1, 330, NEVER, NONE);
     put(0, "d", "AllReduce", 1, 1, 1000, 1100, NONE);
+    /* One that takes no time. */
+    put(0, "c", "AllReduce", 4, 1, 1150, 1150, NONE);
     ck_assert_int_eq(ft_operations_finish(ops), 0);
     m = ft_matched_new(ops);
     gaps = ft_gaps_new(m);
@@ -237,6 +239,7 @@ START_TEST(time_before_a_start)
     ck_assert_uint_eq(gaps[3], 70);
     ck_assert_uint_eq(gaps[4], 80);
     ck_assert_uint_eq(gaps[5], 80);
+    ck_assert_uint_eq(gaps[6], 130);
     free(gaps);
     ft_matched_free(m);
     teardown();
