@@ -9,7 +9,7 @@
 
 /* Runs that chance makes so rarely are no chance. */
 #define MOVED_P 0.01
-/* Standard errors that seconds with samples may be fewer by: more is no chance. */
+/* Seconds with samples are fewer by so many standard errors hardly ever where each sample chose. */
 #define CLUMPED 4.0
 /* Of a link's tail no more terms are added: the normal distribution is as good from there. */
 #define TAIL_TERMS 10000
