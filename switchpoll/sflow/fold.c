@@ -469,11 +469,9 @@ static void emit(const struct ft_fold *fold, const struct sum *sum, struct ft_wa
         ft_flow_from_tuple(&outer, &fold->outers[ft_table_index(fold->sums, sum)]);
         o.outer = &outer;
     }
-    o.has_time_ms = true;
+    o.has_time_ms = o.has_interval_ms = o.has_agent = true;
     o.time_ms = (uint64_t)start.ms;
-    o.has_interval_ms = true;
     o.interval_ms = interval_ms;
-    o.has_agent = true;
     o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&sum->key.agent, &o.agent.len);
     o.flow = &flow;
     fill_ports(&o, &sum->key);
