@@ -38,7 +38,7 @@ static const struct ft_numbers *reverse_of(const struct ft_join *j, const struct
 
     tuple.src = flow->tuple.dst;
     tuple.dst = flow->tuple.src;
-    back = ft_join_find(j, &tuple);
+    back = ft_table_find(j->flows, &tuple);
     if (!back || !back->numbers || back->window < window || back->window > window + 1)
         return NULL;
     return &back->numbers->slots[window & 1];
