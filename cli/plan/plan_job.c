@@ -216,15 +216,16 @@ static int measure(const struct ft_plan_job *p, const struct ft_path *paths,
     uint32_t *first = calloc((size_t)in.count + 1, sizeof(*first));
     double *times_s = calloc((size_t)p->times.count + 1, sizeof(*times_s));
     double *rate_bps = calloc((size_t)in.count + 1, sizeof(*rate_bps));
+    struct ft_placed placed = {.paths = paths, .first = first};
     int rc = first && times_s && rate_bps ? 0 : -ENOMEM;
 
     for (uint32_t i = 0; rc == 0 && i <= in.count; i++)
         first[i] = i;
     if (rc == 0)
-        rc = ft_measure(&in, paths, first, rate_bps, &state->measured);
+        rc = ft_measure(&in, &placed, rate_bps, &state->measured);
     state->step_s = -1;
     if (rc == 0 && p->times.count)
-        rc = ft_times_play(&p->times, &in, paths, first, rate_bps, times_s, &state->step_s);
+        rc = ft_times_play(&p->times, &in, &placed, rate_bps, times_s, &state->step_s);
     free(first);
     free(times_s);
     free(rate_bps);

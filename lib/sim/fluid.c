@@ -25,6 +25,7 @@ struct filling {
     const struct ft_fluid *f;
     double *left;        /* by link: what is not given away */
     uint32_t *count;     /* by link: flows whose rates still rise */
+    double *weight;      /* by link: the parts of these that cross it; NULL: all of each */
     uint32_t *start;     /* by link: users[start[l]] up to users[start[l + 1]] */
     uint32_t *users;     /* flows of a link */
     bool *rising;        /* by flow */
@@ -52,7 +53,7 @@ static void sift_down(struct filling *w, uint32_t at)
 
 static double share_of(const struct filling *w, uint32_t link)
 {
-    return w->left[link] > 0 ? w->left[link] / w->count[link] : 0;
+    return w->left[link] > 0 ? w->left[link] / (w->weight ? w->weight[link] : w->count[link]) : 0;
 }
 
 static void fix(struct filling *w, uint32_t flow, double rate)
@@ -61,8 +62,12 @@ static void fix(struct filling *w, uint32_t flow, double rate)
     w->rate[flow] = rate;
     w->rising[flow] = false;
     for (uint32_t i = w->f->first[flow]; i < w->f->first[flow + 1]; i++) {
-        w->left[w->f->link[i]] -= rate;
+        double part = w->weight ? w->f->part[i] : 1;
+
+        w->left[w->f->link[i]] -= part * rate;
         w->count[w->f->link[i]]--;
+        if (w->weight)
+            w->weight[w->f->link[i]] -= part;
     }
 }
 
@@ -167,6 +172,8 @@ static void list_users(struct filling *w, uint32_t count)
             uint32_t l = f->link[k];
 
             w->users[w->start[l] + w->count[l]++] = w->by_demand[i];
+            if (w->weight)
+                w->weight[l] += f->part[k];
             ft_task_spend(f->task, k == f->first[w->by_demand[i]]);
         }
     for (uint32_t l = 0; l < f->links; l++)
@@ -185,12 +192,14 @@ int ft_fluid_rates(const struct ft_fluid *f, const uint32_t *active, uint32_t co
     count = active ? count : f->flows;
     w.left = calloc(links, sizeof(*w.left));
     w.count = calloc(links, sizeof(*w.count));
+    w.weight = f->part ? calloc(links, sizeof(*w.weight)) : NULL;
     w.start = calloc(links, sizeof(*w.start));
     w.users = calloc(uses + 1, sizeof(*w.users));
     w.rising = calloc((size_t)f->flows + 1, sizeof(*w.rising));
     w.by_demand = calloc((size_t)count + 1, sizeof(*w.by_demand));
     w.heap = calloc(links, sizeof(*w.heap));
-    if (w.left && w.count && w.start && w.users && w.rising && w.by_demand && w.heap)
+    if (w.left && w.count && (w.weight || !f->part) && w.start && w.users && w.rising &&
+        w.by_demand && w.heap)
         rc = order_by_demand(&w, active, count);
     if (rc == 0) {
         list_users(&w, count);
@@ -198,6 +207,7 @@ int ft_fluid_rates(const struct ft_fluid *f, const uint32_t *active, uint32_t co
     }
     free(w.left);
     free(w.count);
+    free(w.weight);
     free(w.start);
     free(w.users);
     free(w.rising);

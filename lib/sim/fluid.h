@@ -22,6 +22,9 @@ struct ft_fluid {
     const uint32_t *link;
     const double *demand; /* by flow; INFINITY: as much as there is. NULL: all that */
     struct ft_task *task; /* pauses when the work of a step is done; NULL: nobody waits */
+    /* By item of link: the part of the flow that crosses it, as of one that is sprayed; a link may
+     * stand there several times. NULL: all of each flow. */
+    const double *part;
 };
 
 /* Rates of some flows alone, active[count], or of all where active is NULL. Of the others rate[] is

@@ -53,8 +53,7 @@ static void add_draw(struct ft_outcome *o, const struct ft_measured *m)
         o->worst = *m;
 }
 
-/* The paths of each flow, of which each has its share: paths[first[f]] up to
- * paths[first[f + 1]]. */
+/* As struct ft_placed, while they are made. */
 struct placed {
     struct ft_path *paths;
     uint32_t *first;
@@ -287,6 +286,7 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
                 struct ft_outcome *o)
 {
     struct placed p = {0};
+    bool alike = o->policy == FT_WHATIF_SPRAY;
     struct ft_measured m;
     double step_s, *rate_bps = NULL;
     double *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
@@ -300,9 +300,10 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
         rc = rate_bps ? 0 : -ENOMEM;
     }
     if (rc == 0)
-        rc = ft_measure(in, p.paths, p.first, rate_bps, &m);
+        rc = ft_measure(in, &(struct ft_placed){p.paths, p.first, alike}, rate_bps, &m);
     if (rc == 0 && w->times)
-        rc = ft_times_play(w->times, in, p.paths, p.first, rate_bps, times_s, &step_s);
+        rc = ft_times_play(w->times, in, &(struct ft_placed){p.paths, p.first, alike}, rate_bps,
+                           times_s, &step_s);
     if (rc == 0) {
         add_draw(o, &m);
         if (o->has_moves)

@@ -73,7 +73,13 @@ static int predict(struct model *m, const struct ft_captured *c)
 {
     const struct ft_topology *t = c->inputs.topology;
     uint32_t flows = c->inputs.flows.count, links = ft_links_of(t);
-    struct ft_fluid fluid = {links, m->capacity, flows, m->first, m->link, m->demand, c->task};
+    struct ft_fluid fluid = {.links = links,
+                             .capacity = m->capacity,
+                             .flows = flows,
+                             .first = m->first,
+                             .link = m->link,
+                             .demand = m->demand,
+                             .task = c->task};
     int rc;
 
     for (uint32_t i = 0; i < flows; i++) {

@@ -12,12 +12,16 @@
 #include "lib/sim/fluid.h"
 #include "lib/sim/loads.h"
 
-/* Flows as the fluid model has them: one for each path of a flow. */
+/* Parts of flows on a link add up to whole ones but for this. */
+#define ROUNDING 1e-9
+
+/* Flows as the fluid model has them: one for each path of a flow, or one on all of its paths. */
 struct parts {
     const struct ft_topology *t;
-    uint32_t count;
-    uint32_t *first, *link;
-    double *demand, *rate;
+    uint32_t count;         /* of paths */
+    uint32_t *first, *link; /* by path, and one after another */
+    double *demand, *rate;  /* by path */
+    double *part;           /* by item of link, where the paths of a flow are used alike; NULL */
     double *capacity, *flows, *bps; /* by link */
 };
 
@@ -27,12 +31,13 @@ static void parts_free(struct parts *p)
     free(p->link);
     free(p->demand);
     free(p->rate);
+    free(p->part);
     free(p->capacity);
     free(p->flows);
     free(p->bps);
 }
 
-static int parts_init(struct parts *p, const struct ft_topology *t, uint32_t count)
+static int parts_init(struct parts *p, const struct ft_topology *t, uint32_t count, bool alike)
 {
     size_t links = (size_t)ft_links_of(t) + 1, n = (size_t)count + 1;
 
@@ -43,23 +48,27 @@ static int parts_init(struct parts *p, const struct ft_topology *t, uint32_t cou
     p->link = calloc(n * FT_PATH_LINKS_MAX, sizeof(*p->link));
     p->demand = calloc(n, sizeof(*p->demand));
     p->rate = calloc(n, sizeof(*p->rate));
+    p->part = alike ? calloc(n * FT_PATH_LINKS_MAX, sizeof(*p->part)) : NULL;
     p->capacity = calloc(links, sizeof(*p->capacity));
     p->flows = calloc(links, sizeof(*p->flows));
     p->bps = calloc(links, sizeof(*p->bps));
-    if (p->first && p->link && p->demand && p->rate && p->capacity && p->flows && p->bps)
+    if (p->first && p->link && p->demand && p->rate && (p->part || !alike) && p->capacity &&
+        p->flows && p->bps)
         return 0;
     parts_free(p);
     return -ENOMEM;
 }
 
 static void fill_parts(struct parts *p, const struct ft_policy_input *in,
-                       const struct ft_path *paths, const uint32_t *first)
+                       const struct ft_placed *placed)
 {
+    const uint32_t *first = placed->first;
+
     for (uint32_t f = 0; f < in->count; f++) {
         double share = 1.0 / (first[f + 1] - first[f]);
 
         for (uint32_t i = first[f]; i < first[f + 1]; i++) {
-            uint32_t n = ft_path_links(p->t, &paths[i], p->link + p->first[i]);
+            uint32_t n = ft_path_links(p->t, &placed->paths[i], p->link + p->first[i]);
 
             p->demand[i] = share * (double)in->demands[f].rate_bps;
             p->first[i + 1] = p->first[i] + n;
@@ -67,6 +76,8 @@ static void fill_parts(struct parts *p, const struct ft_policy_input *in,
             for (uint32_t k = 0; k < n; k++) {
                 p->flows[p->link[p->first[i] + k]] += share;
                 p->bps[p->link[p->first[i] + k]] += p->demand[i];
+                if (p->part)
+                    p->part[p->first[i] + k] = share;
             }
         }
     }
@@ -75,12 +86,46 @@ static void fill_parts(struct parts *p, const struct ft_policy_input *in,
         p->capacity[l] = ft_link_speed(p->t, l) ? (double)ft_link_speed(p->t, l) : INFINITY;
 }
 
+/* Rates of flows that use their paths alike: one flow of the fluid model on all of them. */
+static int rates_alike(struct parts *p, const struct ft_policy_input *in, const uint32_t *first,
+                       const struct ft_fluid *of_paths)
+{
+    size_t n = (size_t)in->count + 1;
+    uint32_t *links = calloc(n, sizeof(*links));
+    double *demand = calloc(n, sizeof(*demand)), *rate = calloc(n, sizeof(*rate));
+    struct ft_fluid fluid = *of_paths;
+    int rc = links && demand && rate ? 0 : -ENOMEM;
+
+    for (uint32_t f = 0; rc == 0 && f < in->count; f++) {
+        links[f + 1] = p->first[first[f + 1]];
+        demand[f] = (double)in->demands[f].rate_bps;
+    }
+    fluid.flows = in->count;
+    fluid.first = links;
+    fluid.demand = demand;
+    fluid.part = p->part;
+    if (rc == 0)
+        rc = ft_fluid_rates(&fluid, NULL, 0, rate);
+    for (uint32_t f = 0; rc == 0 && f < in->count; f++)
+        for (uint32_t i = first[f]; i < first[f + 1]; i++)
+            p->rate[i] = rate[f] / (first[f + 1] - first[f]);
+    free(links);
+    free(demand);
+    free(rate);
+    return rc;
+}
+
 static int find_slowest(struct parts *p, const struct ft_policy_input *in, const uint32_t *first,
                         struct ft_measured *out)
 {
-    struct ft_fluid fluid = {ft_links_of(p->t), p->capacity, p->count, p->first,
-                             p->link,           p->demand,   in->task};
-    int rc = ft_fluid_rates(&fluid, NULL, 0, p->rate);
+    struct ft_fluid fluid = {.links = ft_links_of(p->t),
+                             .capacity = p->capacity,
+                             .flows = p->count,
+                             .first = p->first,
+                             .link = p->link,
+                             .demand = p->demand,
+                             .task = in->task};
+    int rc = p->part ? rates_alike(p, in, first, &fluid) : ft_fluid_rates(&fluid, NULL, 0, p->rate);
 
     out->slowest_share = 1;
     out->slowest = FT_NONE;
@@ -115,15 +160,16 @@ static void find_hottest(const struct parts *p, struct ft_measured *out)
     }
 }
 
-/* Links of a group that carry two flows or more while another of it carries at least one less. */
-static double collisions_of(const struct parts *p, const struct ft_group *g)
+/* Links with two flows or more while another carries at least one less: load[] are those of a group
+ * that are not down, as no flow could take another. */
+static double collisions_of(const double *load, uint32_t n)
 {
     double least = INFINITY, count = 0;
 
-    for (uint32_t i = 0; i < g->link_count; i++)
-        least = fmin(least, p->flows[g->links[i]]);
-    for (uint32_t i = 0; i < g->link_count; i++)
-        count += p->flows[g->links[i]] >= 2 && p->flows[g->links[i]] >= least + 1;
+    for (uint32_t i = 0; i < n; i++)
+        least = fmin(least, load[i]);
+    for (uint32_t i = 0; i < n; i++)
+        count += load[i] >= 2 - ROUNDING && load[i] >= least + 1 - ROUNDING;
     return count;
 }
 
@@ -150,7 +196,7 @@ static int add_group(const struct parts *p, const struct ft_policy_input *in,
     if (rc == 0 && n > 1) {
         rc = ft_union_add(u, load, count, speed, n);
         layer->links += n;
-        out->collisions += collisions_of(p, g);
+        out->collisions += collisions_of(load, n);
     }
     free(load);
     free(count);
@@ -182,19 +228,19 @@ static int measure_layer(const struct parts *p, const struct ft_policy_input *in
     return rc;
 }
 
-int ft_measure(const struct ft_policy_input *in, const struct ft_path *paths, const uint32_t *first,
-               double *rate_bps, struct ft_measured *out)
+int ft_measure(const struct ft_policy_input *in, const struct ft_placed *placed, double *rate_bps,
+               struct ft_measured *out)
 {
     struct parts p;
     uint32_t at = 0;
-    int rc = parts_init(&p, in->topology, first[in->count]);
+    int rc = parts_init(&p, in->topology, placed->first[in->count], placed->alike);
 
     if (rc)
         return rc;
     memset(out, 0, sizeof(*out));
-    fill_parts(&p, in, paths, first);
+    fill_parts(&p, in, placed);
     find_hottest(&p, out);
-    rc = find_slowest(&p, in, first, out);
+    rc = find_slowest(&p, in, placed->first, out);
     for (enum ft_tier tier = FT_TIER_LEAF; tier <= FT_TIER_SUPERSPINE; tier++)
         for (int down = 0; down < 2 && rc == 0; down++)
             rc = measure_layer(&p, in, tier, down ? FT_DIRECTION_DOWN : FT_DIRECTION_UP, out,

@@ -32,9 +32,18 @@ struct ft_measured {
     double hottest_load;
 };
 
-/* paths: of each flow those that share it alike, paths[first[f]] up to paths[first[f + 1]]. Fills
- * rate_bps, by path, where it is not NULL. -ENOMEM. */
-int ft_measure(const struct ft_policy_input *in, const struct ft_path *paths, const uint32_t *first,
-               double *rate_bps, struct ft_measured *out);
+/* The paths of each flow, of which each has its share: paths[first[f]] up to
+ * paths[first[f + 1]]. */
+struct ft_placed {
+    const struct ft_path *paths;
+    const uint32_t *first;
+    /* as spraying does: on all of its paths at each moment, so that the fullest one limits it, and
+     * that it is one flow to its NIC. Else each path has a flow of its own. */
+    bool alike;
+};
+
+/* Fills rate_bps, by path, where it is not NULL. -ENOMEM. */
+int ft_measure(const struct ft_policy_input *in, const struct ft_placed *placed, double *rate_bps,
+               struct ft_measured *out);
 
 #endif

@@ -298,6 +298,7 @@ struct stage {
     struct ft_fluid fluid;
     uint32_t *first, *link, *round;
     double *demand, *bits, *capacity, *end_s, *round_end_s;
+    double *part; /* by item of link, where the paths of a flow are used alike; NULL */
     struct ft_fluid_round *rounds;
     uint32_t round_count;
     uint32_t *last_round; /* by collective; its pause is played_rounds() before */
@@ -314,6 +315,7 @@ static void stage_free(struct stage *s)
     free(s->link);
     free(s->round);
     free(s->demand);
+    free(s->part);
     free(s->bits);
     free(s->capacity);
     free(s->end_s);
@@ -323,8 +325,9 @@ static void stage_free(struct stage *s)
 }
 
 static int stage_init(struct stage *s, const struct ft_times *t, const struct ft_policy_input *in,
-                      const uint32_t *first)
+                      const struct ft_placed *placed)
 {
+    const uint32_t *first = placed->first;
     size_t flows = 1, rounds = 1;
 
     for (uint32_t i = 0; i < t->count; i++) {
@@ -342,6 +345,7 @@ static int stage_init(struct stage *s, const struct ft_times *t, const struct ft
     }
     s->first = calloc(flows + 1, sizeof(*s->first));
     s->link = calloc(flows * FT_PATH_LINKS_MAX, sizeof(*s->link));
+    s->part = placed->alike ? calloc(flows * FT_PATH_LINKS_MAX, sizeof(*s->part)) : NULL;
     s->round = calloc(flows, sizeof(*s->round));
     s->demand = calloc(flows, sizeof(*s->demand));
     s->bits = calloc(flows, sizeof(*s->bits));
@@ -350,23 +354,30 @@ static int stage_init(struct stage *s, const struct ft_times *t, const struct ft
     s->round_end_s = calloc(rounds, sizeof(*s->round_end_s));
     s->rounds = calloc(rounds, sizeof(*s->rounds));
     s->last_round = calloc((size_t)t->count + 1, sizeof(*s->last_round));
-    return s->first && s->link && s->round && s->demand && s->bits && s->end_s && s->capacity &&
-                   s->round_end_s && s->rounds && s->last_round
+    return s->first && s->link && (s->part || !placed->alike) && s->round && s->demand && s->bits &&
+                   s->end_s && s->capacity && s->round_end_s && s->rounds && s->last_round
                ? 0
                : -ENOMEM;
 }
 
-/* A flow of the round in hand; path NULL: a pause, of so many seconds. */
-static void add_flow(struct stage *s, const struct ft_topology *t, const struct ft_path *path,
-                     double bits)
+/* A flow of the round in hand, on count paths alike; none: a pause, of so many seconds. */
+static void add_flow(struct stage *s, const struct ft_topology *t, const struct ft_path *paths,
+                     uint32_t count, double bits)
 {
     struct ft_fluid *f = &s->fluid;
-    uint32_t n = path ? ft_path_links(t, path, s->link + s->first[f->flows]) : 0;
+    uint32_t at = s->first[f->flows];
 
-    s->demand[f->flows] = path ? INFINITY : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t n = ft_path_links(t, &paths[i], s->link + at);
+
+        for (uint32_t k = at; s->part && k < at + n; k++)
+            s->part[k] = 1.0 / count;
+        at += n;
+    }
+    s->demand[f->flows] = count ? INFINITY : 1;
     s->bits[f->flows] = bits;
     s->round[f->flows] = s->round_count;
-    s->first[f->flows + 1] = s->first[f->flows] + n;
+    s->first[f->flows + 1] = at;
     f->flows++;
 }
 
@@ -376,19 +387,20 @@ static void end_round(struct stage *s, uint32_t after)
 }
 
 static void add_round(struct stage *s, const struct ft_times *t, const struct ft_played *c,
-                      const struct ft_policy_input *in, const struct ft_path *paths,
-                      const uint32_t *first)
+                      const struct ft_policy_input *in, const struct ft_placed *placed)
 {
+    const uint32_t *first = placed->first;
+
     for (uint32_t e = 0; e < c->edge_count; e++) {
         const struct ft_edge_bytes *edge = &c->edges[e];
 
         for (uint32_t k = 0; k < edge->flow_count; k++) {
             uint32_t flow = t->edge_flows[edge->first_flow + k];
-            double bits = 8 * edge->bytes / played_rounds(c) / edge->flow_count /
-                          (first[flow + 1] - first[flow]);
+            uint32_t parts = first[flow + 1] - first[flow], each = placed->alike ? parts : 1;
+            double bits = 8 * edge->bytes / played_rounds(c) / edge->flow_count / parts;
 
-            for (uint32_t i = first[flow]; i < first[flow + 1]; i++)
-                add_flow(s, in->topology, &paths[i], bits);
+            for (uint32_t i = 0; i < parts; i += each)
+                add_flow(s, in->topology, &placed->paths[first[flow] + i], each, each * bits);
             ft_task_spend(in->task, 1);
         }
     }
@@ -398,15 +410,16 @@ static void add_round(struct stage *s, const struct ft_times *t, const struct ft
 /* What flows of no collective leave of each link. They take their fair rate and not their demand:
  * behind a full link that is all that a NIC can send. */
 static void fill_capacity(struct stage *s, const struct ft_times *t,
-                          const struct ft_policy_input *in, const struct ft_path *paths,
-                          const uint32_t *first, const double *rate_bps)
+                          const struct ft_policy_input *in, const struct ft_placed *placed,
+                          const double *rate_bps)
 {
+    const uint32_t *first = placed->first;
     uint32_t links = ft_links_of(in->topology);
 
     for (uint32_t flow = 0; flow < in->count; flow++) {
         for (uint32_t i = first[flow]; !t->used[flow] && i < first[flow + 1]; i++) {
             uint32_t list[FT_PATH_LINKS_MAX];
-            uint32_t n = ft_path_links(in->topology, &paths[i], list);
+            uint32_t n = ft_path_links(in->topology, &placed->paths[i], list);
 
             for (uint32_t k = 0; k < n; k++)
                 s->capacity[list[k]] += rate_bps[i];
@@ -420,22 +433,22 @@ static void fill_capacity(struct stage *s, const struct ft_times *t,
 }
 
 int ft_times_play(const struct ft_times *t, const struct ft_policy_input *in,
-                  const struct ft_path *paths, const uint32_t *first, const double *rate_bps,
-                  double *times_s, double *step_s)
+                  const struct ft_placed *placed, const double *rate_bps, double *times_s,
+                  double *step_s)
 {
     struct stage s = {0};
-    int rc = stage_init(&s, t, in, first);
+    int rc = stage_init(&s, t, in, placed);
 
     if (rc)
         goto out;
-    fill_capacity(&s, t, in, paths, first, rate_bps);
+    fill_capacity(&s, t, in, placed, rate_bps);
     for (uint32_t i = 0; i < t->count; i++) {
         const struct ft_played *c = &t->items[i];
 
-        add_flow(&s, in->topology, NULL, c->pause_s);
+        add_flow(&s, in->topology, NULL, 0, c->pause_s);
         end_round(&s, c->after == FT_FLUID_NEVER ? FT_FLUID_NEVER : s.last_round[c->after]);
         for (uint32_t r = 0; r < played_rounds(c); r++)
-            add_round(&s, t, c, in, paths, first);
+            add_round(&s, t, c, in, placed);
         s.last_round[i] = s.round_count - 1;
     }
     s.fluid.links = ft_links_of(in->topology);
@@ -443,6 +456,7 @@ int ft_times_play(const struct ft_times *t, const struct ft_policy_input *in,
     s.fluid.first = s.first;
     s.fluid.link = s.link;
     s.fluid.demand = s.demand;
+    s.fluid.part = s.part;
     s.fluid.task = in->task;
     rc = ft_fluid_play(&s.fluid, s.bits, s.round, s.rounds, s.round_count, s.end_s, s.round_end_s);
     *step_s = 0;

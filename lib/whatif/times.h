@@ -17,6 +17,7 @@
 
 #include "lib/sim/policies.h"
 #include "lib/whatif/captured.h"
+#include "lib/whatif/measure.h"
 
 /* What one rank sends another. */
 struct ft_edge_bytes {
@@ -50,10 +51,10 @@ struct ft_times {
 int ft_times_init(struct ft_times *t, const struct ft_captured *c);
 void ft_times_free(struct ft_times *t);
 
-/* paths, first and rate_bps as of ft_measure(). Fills times_s[count]; INFINITY: it never ends.
+/* placed and rate_bps as of ft_measure(). Fills times_s[count]; INFINITY: it never ends.
  * -ENOMEM. */
 int ft_times_play(const struct ft_times *t, const struct ft_policy_input *in,
-                  const struct ft_path *paths, const uint32_t *first, const double *rate_bps,
-                  double *times_s, double *step_s);
+                  const struct ft_placed *placed, const double *rate_bps, double *times_s,
+                  double *step_s);
 
 #endif

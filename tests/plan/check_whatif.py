@@ -123,6 +123,40 @@ class Whatif(unittest.TestCase):
         self.assertAlmostEqual(records["spray"]["slowest_share"]["max"], 2 / 3, 5)
         self.assertEqual(records["spray"]["layers"][0]["links"], 4)
 
+    def test_a_link_that_is_down_is_no_sibling(self):
+        """Two flows on each link that is left: none could take another one."""
+        fabric = paper.two_tiers(2, 3, 4)
+        flows = [(f"h0-{i}", f"h1-{i}", SPEED) for i in range(4)]
+        records = self.compare(fabric, flows, "--failed", "spine1", "--policy", "plan,spray")
+        for name in ("plan", "spray"):
+            self.assertEqual(records[name]["flows_most"]["max"], 2)
+            self.assertEqual(records[name]["collisions"]["max"], 0)
+
+    def test_parts_add_up_to_whole_flows(self):
+        """By halves and thirds two flows on each of two links into leaf 1, whatever their rounding, and one
+        on the third."""
+        fabric = paper.two_tiers(3, 3, 3)
+        flows = [(f"h{leaf}-{i}", f"h1-{i}", SPEED) for leaf, i in
+                 ((0, 0), (2, 0), (2, 1), (0, 1), (2, 2))]
+        spray = self.compare(fabric, flows, "--policy", "spray", "--failed", "leaf0/up2-0")["spray"]
+        self.assertEqual((spray["flows_most"]["max"], spray["collisions"]["max"]), (2, 2))
+
+    def test_a_sprayed_flow_is_one_to_its_nic(self):
+        """The NIC of h0-0 sends one flow by two spines and one within its leaf: a half each."""
+        fabric = paper.two_tiers(2, 2, 2)
+        flows = [("h0-0", "h1-0", SPEED), ("h0-0", "h0-1", SPEED)]
+        spray = self.compare(fabric, flows, "--policy", "spray")["spray"]
+        self.assertEqual(spray["slowest_share"], {"mean": 0.5, "min": 0.5, "max": 0.5})
+
+    def test_the_slowest_path_limits_a_sprayed_flow(self):
+        """Over two spines, the links of one of which have a quarter of the speed: twice a quarter."""
+        fabric = paper.two_tiers(2, 2, 1)
+        for end, other in fabric.links.items():
+            if "spine1" in (end[0], other[0]):
+                fabric.speeds[end] = SPEED // 4
+        spray = self.compare(fabric, [("h0-0", "h1-0", SPEED)], "--policy", "spray")["spray"]
+        self.assertEqual((spray["slowest_share"]["max"], spray["slowest_rate_bps"]), (0.5, SPEED // 2))
+
     def test_static_and_rail_routes(self):
         """Four leaves of three NICs under four spines; the i-th NIC of leaf 0 sends to the i-th of leaf
         i + 1. These are the NICs 3, 7 and 11 of the fabric, which static routes send over spine 3, and

@@ -27,7 +27,7 @@ static int large(uint32_t flows, uint32_t links)
     double *capacity = calloc(links, sizeof(*capacity)), *rate = calloc(flows, sizeof(*rate));
     uint32_t *first = calloc((size_t)flows + 1, sizeof(*first));
     uint32_t *link = calloc((size_t)flows * 4, sizeof(*link)), state = 1;
-    struct ft_fluid f = {links, capacity, flows, first, link, NULL, NULL};
+    struct ft_fluid f = {links, capacity, flows, first, link, NULL, NULL, NULL};
     clock_t start;
     double worst = 0;
 
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     static uint32_t first[10001], link[100000], round_of[10000];
     static struct ft_fluid_round rounds[1000];
     uint32_t rounds_count;
-    struct ft_fluid f = {0, capacity, 0, first, link, demand, NULL};
+    struct ft_fluid f = {0, capacity, 0, first, link, demand, NULL, NULL};
 
     if (argc == 4 && strcmp(argv[1], "large") == 0)
         return large((uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]));
