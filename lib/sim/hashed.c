@@ -29,6 +29,36 @@ static uint32_t last_port(const struct ft_topology *t, const bool *dead, uint32_
     return FT_NONE;
 }
 
+/* Whether so many links that are not down lead from a switch to one of the NIC's: routing takes a
+ * link that is dead further on out of the choice as well. */
+static bool is_reached(const struct ft_topology *t, const bool *dead, uint32_t switch_id,
+                       uint32_t dst_nic, uint32_t left)
+{
+    struct ft_choice choice;
+
+    if (left == 0)
+        return last_port(t, dead, switch_id, dst_nic) != FT_NONE;
+    if (!ft_choice_find(&choice, t, switch_id, dst_nic, left - 1))
+        return false;
+    for (uint32_t i = 0; i < choice.count; i++) {
+        uint32_t peer = ft_topology_port(t, choice.links[i])->peer;
+
+        if (!is_dead(t, dead, choice.links[i]) &&
+            is_reached(t, dead, ft_topology_port(t, peer)->switch_id, dst_nic, left - 1))
+            return true;
+    }
+    return false;
+}
+
+static bool leads_on(const struct ft_topology *t, const bool *dead, uint32_t link, uint32_t dst_nic,
+                     uint32_t left)
+{
+    uint32_t peer = ft_topology_port(t, link)->peer;
+
+    return !dead || (!is_dead(t, dead, link) &&
+                     is_reached(t, dead, ft_topology_port(t, peer)->switch_id, dst_nic, left));
+}
+
 /* The link that the switch takes; FT_NONE with the reason in *rc. */
 static uint32_t next_link(const struct ft_topology *t, const bool *dead,
                           const struct ft_tuple *tuple, uint32_t in, uint32_t dst_nic,
@@ -43,7 +73,7 @@ static uint32_t next_link(const struct ft_topology *t, const bool *dead,
         !ft_choice_find(&choice, t, at, dst_nic, distance - 1))
         return FT_NONE;
     for (uint32_t i = 0; i < choice.count; i++)
-        if (!is_dead(t, dead, choice.links[i]))
+        if (leads_on(t, dead, choice.links[i], dst_nic, distance - 1))
             choice.links[alive++] = choice.links[i];
     choice.count = alive;
     if (alive <= 1)

@@ -190,6 +190,16 @@ class Changes(Tool):
             self.assertEqual(found["flows_most"]["max"], most, failed)
             self.assertAlmostEqual(found["slowest_share"]["max"], share, 5)
 
+    def test_hashes_know_of_links_that_are_down_further_on(self):
+        """The link from spine 1 to leaf 1 is down: leaf 0 takes spine 1 out of its choice, whatever the hash,
+        and the three flows share what is left."""
+        flows = [path(i, 4 + i, i, 100) for i in range(3)]
+        for policy in ("crc16", "crc32", "xor"):
+            found = self.figures(policy, 3, flows, "--failed", "spine1/down1", "--draws", "200")
+            self.assertEqual((found["flows_most"]["min"], found["flows_most"]["max"]), (2, 3), policy)
+            alone = self.figures(policy, 2, flows[:2], "--failed", "spine1/down1")
+            self.assertEqual(alone["flows_most"]["min"], 2, policy)
+
 
 class Collectives(Tool):
     """Ranks 0 and 1 are on leaf 0, 4 and 5 on leaf 1. Each takes the time of its slowest transfer."""
