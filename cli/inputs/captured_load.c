@@ -219,7 +219,10 @@ int ft_captured_load(const struct ft_args *args, const char *command, struct ft_
         int built = ft_captured_build(c);
 
         if (built == -ENODATA) {
-            fprintf(stderr, "fabrictrace %s: no flow of the last window counts\n", command);
+            if (args->records && c->record_count == 0)
+                fprintf(stderr, "%s: has no records of paths or links\n", args->records);
+            else
+                fprintf(stderr, "fabrictrace %s: no flow of the last window counts\n", command);
             ft_captured_print_left_out(c, stderr);
             rc = EX_DATAERR;
         } else if (built) {

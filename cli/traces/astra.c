@@ -118,6 +118,20 @@ static const char *convert(const struct ft_chakra_node *from, uint32_t rank,
     }
 }
 
+/* NULL, or why a node cannot communicate in this network. */
+static const char *misfit(const struct run *r, const struct ft_astra_node *node, uint32_t rank)
+{
+    if ((node->kind == FT_ASTRA_SEND || node->kind == FT_ASTRA_RECV) &&
+        (node->peer >= r->in.rank_count || node->peer == rank))
+        return "has a peer that is not another rank";
+    if (node->bytes == 0 && (node->kind == FT_ASTRA_SEND || node->kind == FT_ASTRA_RECV ||
+                             node->kind == FT_ASTRA_COLLECTIVE))
+        return "has no comm_size, or none above 0";
+    if (node->kind == FT_ASTRA_COLLECTIVE && r->in.system.impls[node->op] == 0)
+        return "is a collective without an implementation in the system file";
+    return NULL;
+}
+
 static uint32_t find_node(const struct ft_chakra_trace *trace, uint64_t id)
 {
     uint32_t low = 0, high = trace->count;
@@ -152,6 +166,7 @@ static int convert_trace(struct run *r, const struct ft_chakra_trace *trace, uin
     for (uint32_t i = 0; i < trace->count && rc == 0; i++) {
         const char *what = convert(&trace->nodes[i], rank, &to->nodes[i]);
 
+        what = what ? what : misfit(r, &to->nodes[i], rank);
         if (what) {
             ft_diag_add(r->diag, file, 0, "node %llu %s", (unsigned long long)trace->nodes[i].id,
                         what);

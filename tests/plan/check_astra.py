@@ -252,11 +252,12 @@ class Whatif(unittest.TestCase):
             (chakra.trace([chakra.collective(1, 0, MIB, group="x")]), "pg_name has to be a number"),
             (chakra.trace([chakra.collective(1, 0, MIB, group=7)]), "names communicator group 7"),
             (chakra.trace([chakra.collective(5, 0, MIB, size_member=13)]),
-             "rank 2: node 5 has a comm_size of 0, or none"),
+             "trace.2.et: node 5 has a comm_size of 0, or none"),
             (chakra.trace([chakra.collective(5, 0, MIB, size_member=13)]),
              "1 attribute is of a type that ASTRA-sim does not read there, and taken as 0"),
             (chakra.trace([chakra.message(1, SEND, 1, 0, 5)]), "sends for another rank"),
-            (chakra.trace([chakra.message(1, SEND, 2, 9, 5)]), "has a peer that is not another"),
+            (chakra.trace([chakra.message(7, SEND, 2, 9, 5)]),
+             "trace.2.et: node 7 has a peer that is not another rank"),
         ):
             with self.subTest(text):
                 chakra.write(self.prefix, good)

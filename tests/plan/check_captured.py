@@ -264,7 +264,7 @@ class Captured(unittest.TestCase):
 
     def test_bad_input(self):
         for records, words, want, said in (
-                ([], (), 65, "no flow of the last window counts"),
+                ([], (), 65, "has no records of paths or links"),
                 (["{\"schema\":\"fabrictrace.path.v1\",\n"], (), 65, "r.ndjson:1"),
                 (self.COLLISION, ("--failed", "spine9"), 65, "spine9"),
                 (self.COLLISION, ("--failed", "spine1,spine2"), 65, "no path left"),
