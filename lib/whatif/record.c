@@ -105,7 +105,7 @@ static void fill_policy(struct policy_record *r, const struct ft_outcome *o,
         r->m.slowest_src = (char *)flows->names[o->worst.slowest].src;
         r->m.slowest_dst = (char *)flows->names[o->worst.slowest].dst;
         r->m.has_slowest_rate_bps = true;
-        r->m.slowest_rate_bps = (uint64_t)o->worst.slowest_bps;
+        r->m.slowest_rate_bps = (uint64_t)llround(o->worst.slowest_bps);
     }
 }
 
