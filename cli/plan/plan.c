@@ -165,7 +165,7 @@ static void print_summary(const struct sheet *s, FILE *out)
                     p->crowded, p->crowded == 1 ? " has" : "s have",
                     p->crowded == 1 ? "its" : "their");
     } else {
-        fprintf(out, " of different rates: the fullest link carries %s of its speed, ",
+        fprintf(out, ", by rate and speed: the fullest link carries %s of its speed, ",
                 ft_unit_percent(most, p->share_most));
         fprintf(out, "%s at the least\n", ft_unit_percent(bound, p->share_bound));
     }

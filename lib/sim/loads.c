@@ -4,6 +4,7 @@
 #include "lib/sim/loads.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,7 @@ static void add_links(struct ft_bounds *b, const struct ft_topology *t, const bo
         b->set[l + ft_topology_ports(t)] = FT_NONE;
         if (set == FT_NONE || (dead && dead[l]))
             continue;
+        b->fastest[set] = fmax(b->fastest[set], (double)ft_link_speed(t, l));
         if (b->links[set]++ == 0)
             b->speed[set] = (double)ft_link_speed(t, l);
         else if (b->speed[set] > 0)
@@ -144,7 +146,9 @@ int ft_bounds_init(struct ft_bounds *b, const struct ft_topology *t, const bool 
     b->most_bps = calloc((size_t)b->sets + 1, sizeof(*b->most_bps));
     b->links = calloc((size_t)b->sets + 1, sizeof(*b->links));
     b->speed = calloc((size_t)b->sets + 1, sizeof(*b->speed));
-    if (!pod || !b->set || !b->flows || !b->bps || !b->most_bps || !b->links || !b->speed) {
+    b->fastest = calloc((size_t)b->sets + 1, sizeof(*b->fastest));
+    if (!pod || !b->set || !b->flows || !b->bps || !b->most_bps || !b->links || !b->speed ||
+        !b->fastest) {
         free(pod);
         ft_bounds_free(b);
         return -ENOMEM;
@@ -176,6 +180,7 @@ void ft_bounds_free(struct ft_bounds *b)
     free(b->most_bps);
     free(b->links);
     free(b->speed);
+    free(b->fastest);
     memset(b, 0, sizeof(*b));
 }
 

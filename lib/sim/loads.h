@@ -45,6 +45,7 @@ struct ft_bounds {
     double *most_bps; /* by set: the largest of them */
     uint32_t *links;  /* by set: links that are not dead */
     double *speed;    /* by set: sum of their speeds; 0 where one is not known */
+    double *fastest;  /* by set: the largest of these speeds */
     uint32_t sets;
 };
 

@@ -137,7 +137,8 @@ static double bound_of(const struct work *w, uint32_t set)
     if (b->flows[set] == 0 || b->links[set] == 0 || speed <= 0)
         return 0;
     share = b->bps[set] / speed;
-    alone = b->most_bps[set] * b->links[set] / speed;
+    /* Which of them the largest flow takes is the plan's choice. */
+    alone = b->most_bps[set] / (w->speeds ? b->fastest[set] : 1);
     return share > alone ? share : alone;
 }
 
@@ -178,6 +179,47 @@ static bool search(struct work *w, uint32_t flow, uint32_t looks)
 static uint32_t looks_left(const struct work *w)
 {
     return ft_placement_looked(w->placement) < LOOKS_ALL ? LOOKS_MAX : 1;
+}
+
+/* Of equal flows: the ports of each NIC that has several take its flows evenly, or any number. */
+static int limit_nics(struct work *w, bool evenly)
+{
+    const struct ft_topology *t = w->in->topology;
+    uint32_t ports = ft_topology_ports(t), nics = ft_topology_nics(t);
+    uint32_t *sent = calloc((size_t)nics + 1, sizeof(*sent));
+    uint32_t *received = calloc((size_t)nics + 1, sizeof(*received));
+    int rc = sent && received ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < w->in->count; i++) {
+        sent[w->in->demands[i].src_nic]++;
+        received[w->in->demands[i].dst_nic]++;
+    }
+    for (uint32_t i = 0; rc == 0 && i < nics; i++) {
+        const struct ft_nic *n = ft_topology_nic(t, i);
+        uint32_t alive = 0;
+
+        for (uint32_t k = 0; k < n->attach_count; k++)
+            alive += !w->in->dead || !w->in->dead[n->attach[k]];
+        for (uint32_t k = 0; alive > 1 && k < n->attach_count; k++) {
+            w->limit[n->attach[k]] = evenly ? (received[i] + alive - 1) / alive : w->in->count;
+            w->limit[ports + n->attach[k]] = evenly ? (sent[i] + alive - 1) / alive : w->in->count;
+        }
+    }
+    free(received);
+    free(sent);
+    return rc;
+}
+
+/* Flows without a path that have one within the bounds and evenly over the ports of their NICs: a
+ * link that is missing in one plane is no reason to leave it. */
+static int assign_evenly(struct work *w)
+{
+    int rc = limit_nics(w, true);
+
+    for (uint32_t i = 0; rc == 0 && i < w->in->count; i++)
+        if (w->plan->paths[w->order[i]].hop_count == 0)
+            search(w, w->order[i], looks_left(w));
+    return rc ? rc : limit_nics(w, false);
 }
 
 /* Flows without a path: within the bound where a chain of moves is found, else where least is. */
@@ -306,7 +348,9 @@ static int assign_flows(struct work *w)
                                     w->limit, w->plan->paths);
     if (!w->placement)
         return -ENOMEM;
-    rc = assign_rest(w);
+    rc = w->plan->equal ? assign_evenly(w) : 0;
+    if (rc == 0)
+        rc = assign_rest(w);
     if (rc)
         return rc;
     if (w->plan->equal)

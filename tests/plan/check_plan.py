@@ -86,6 +86,15 @@ class Plan(unittest.TestCase):
             self.assertEqual(paper.fullest(fabric, loads), 1, seed)
             self.assertEqual({len(rates) for rates in loads.values()}, {1})
 
+    def test_a_plane_with_a_link_less_is_still_used(self):
+        """Both flows of a NIC have a port of their own, as long as its leaf has another uplink."""
+        for port in ("up0", "up1"):
+            for leaf in ("leafa1", "leafb1"):
+                fabric = paper.two_planes(2, 2, 3)
+                records = self.plan(fabric, [("h1-0", "h0-2", SPEED)] * 2, "--failed", f"{leaf}/{port}")
+                self.assertEqual({r["hops"][0]["switch"] for r in records}, {"leafa1", "leafb1"})
+                self.assertEqual({r["hops"][-1]["switch"] for r in records}, {"leafa0", "leafb0"})
+
     def test_rates_that_differ(self):
         """No more than the larger of two: twice the least possible; and far less in practice."""
         worst = 0
@@ -118,6 +127,17 @@ class Plan(unittest.TestCase):
         # 32 flows of 1/16 over 3 1/4 links: 0.615 on each if they could be cut; with whole flows
         # 10 on a fast link, 2 on a slow one.
         self.assertLessEqual(max(shares), 0.6876)
+
+    def test_the_least_is_what_the_fastest_link_carries(self):
+        """One flow over a fabric whose links to spine 1 have half the speed of the others."""
+        fabric = paper.two_tiers(2, 2, 1)
+        for end, other in fabric.links.items():
+            if "spine1" in (end[0], other[0]):
+                fabric.speeds[end] = SPEED // 2
+        rc, out, err = self.run_plan("--topology", self.write("t.yaml", fabric.yaml()), "--flows",
+                                     self.write("f.csv", paper.csv(fabric, [("h0-0", "h1-0", SPEED // 2)], False)))
+        self.assertEqual((rc, err), (0, ""))
+        self.assertIn("the fullest link carries 50 % of its speed, 50 % at the least", out)
 
     def test_a_link_that_the_file_lacks(self):
         """One uplink less: that leaf's flows share, nobody else's do."""
