@@ -211,7 +211,7 @@ static int limit_nics(struct work *w, bool evenly)
 }
 
 /* Flows without a path that have one within the bounds and evenly over the ports of their NICs: a
- * link that is missing in one plane is no reason to leave it. */
+ * flow does not leave a plane because one of its links is missing. */
 static int assign_evenly(struct work *w)
 {
     int rc = limit_nics(w, true);

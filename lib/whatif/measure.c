@@ -12,7 +12,7 @@
 #include "lib/sim/fluid.h"
 #include "lib/sim/loads.h"
 
-/* Parts of flows on a link add up to whole ones but for this. */
+/* Parts of flows on a link add up to flows but for this. */
 #define ROUNDING 1e-9
 
 /* Flows as the fluid model has them: one for each path of a flow, or one on all of its paths. */
