@@ -41,6 +41,7 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
         ft_join_free(j);
         return NULL;
     }
+    ft_table_without_index(j->flows);
     return j;
 }
 

@@ -3,6 +3,8 @@
 
 #include "lib/base/table.h"
 
+#include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -12,8 +14,8 @@
 #define SLAB_ENTRIES (1u << SLAB_BITS)
 #define FIRST_SLOTS  64
 #define CACHE_LINE   64 /* divides the bytes of a slab */
+#define LIVE_BITS    64
 #define NONE         UINT32_MAX
-#define FREE_MARK    (1u << 31)
 
 /* Lengths of the keys that every sample meets: the sums of the poller, the flows of the daemon. */
 #define KEY_SUM   80
@@ -27,16 +29,16 @@ struct slot {
     uint32_t entry;
 };
 
-/* Precedes each entry in its slab. While the entry is free, its index carries FREE_MARK and
- * next_free names the next free one. */
+/* Precedes each entry in its slab, where entries are asked for their index. */
 struct head {
     uint32_t index;
-    uint32_t next_free;
+    uint32_t next_free; /* while it is free */
 };
 
 struct ft_table {
     size_t entry_bytes;
     size_t key_bytes;
+    size_t head_bytes;
     size_t stride;
     size_t cap;
     size_t hint_bytes;
@@ -44,6 +46,7 @@ struct ft_table {
     struct slot *slots;
     uint32_t mask;
     uint8_t **slabs;
+    uint64_t *live; /* a bit an index: there is an entry */
     uint32_t slab_count;
     uint32_t limit;
     uint32_t first_free;
@@ -51,10 +54,10 @@ struct ft_table {
     uint64_t refused;
 };
 
-static struct head *head_at(const struct ft_table *t, uint32_t index)
+static uint8_t *entry_at(const struct ft_table *t, uint32_t index)
 {
-    return (struct head *)(t->slabs[index >> SLAB_BITS] +
-                           (size_t)(index & (SLAB_ENTRIES - 1)) * t->stride);
+    return t->slabs[index >> SLAB_BITS] + (size_t)(index & (SLAB_ENTRIES - 1)) * t->stride +
+           t->head_bytes;
 }
 
 static struct head *head_of(const void *entry)
@@ -62,9 +65,25 @@ static struct head *head_of(const void *entry)
     return (struct head *)((uint8_t *)(uintptr_t)entry - sizeof(struct head));
 }
 
-static void *entry_of(struct head *head)
+/* Where a free entry has the index of the next free one. */
+static void *next_free(const struct ft_table *t, void *entry)
 {
-    return head + 1;
+    return t->head_bytes ? &head_of(entry)->next_free : entry;
+}
+
+static bool is_live(const struct ft_table *t, uint32_t index)
+{
+    return t->live[index / LIVE_BITS] >> index % LIVE_BITS & 1;
+}
+
+static void set_live(struct ft_table *t, uint32_t index, bool live)
+{
+    uint64_t bit = UINT64_C(1) << index % LIVE_BITS;
+
+    if (live)
+        t->live[index / LIVE_BITS] |= bit;
+    else
+        t->live[index / LIVE_BITS] &= ~bit;
 }
 
 /* Of a key whose length the compiler knows it is a third of the work; the hash is the same. */
@@ -100,7 +119,8 @@ struct ft_table *ft_table_new(size_t entry_bytes, size_t key_bytes, size_t cap, 
         return NULL;
     t->entry_bytes = entry_bytes;
     t->key_bytes = key_bytes;
-    t->stride = sizeof(struct head) + ((entry_bytes + 7) & ~(size_t)7);
+    t->head_bytes = sizeof(struct head);
+    t->stride = t->head_bytes + ((entry_bytes + 7) & ~(size_t)7);
     t->cap = cap;
     t->hint_bytes = t->stride;
     make_secret(seed, t->secret);
@@ -121,8 +141,16 @@ void ft_table_free(struct ft_table *t)
     for (uint32_t i = 0; i < t->slab_count; i++)
         free(t->slabs[i]);
     free(t->slabs);
+    free(t->live);
     free(t->slots);
     free(t);
+}
+
+void ft_table_without_index(struct ft_table *t)
+{
+    t->stride -= t->head_bytes;
+    t->hint_bytes -= t->head_bytes;
+    t->head_bytes = 0;
 }
 
 /* Keys are short and mostly a multiple of 8 bytes: a call of memcmp() would cost more than it
@@ -167,7 +195,7 @@ static struct slot *slot_of(const struct ft_table *t, const void *key, uint64_t 
 
         if (s->entry == 0)
             return s;
-        if (s->tag == tag && same_key(t, entry_of(head_at(t, s->entry - 1)), key))
+        if (s->tag == tag && same_key(t, entry_at(t, s->entry - 1), key))
             return s;
     }
 }
@@ -176,7 +204,7 @@ void *ft_table_find(const struct ft_table *t, const void *key)
 {
     struct slot *s = slot_of(t, key, ft_table_hash(t, key));
 
-    return s->entry ? entry_of(head_at(t, s->entry - 1)) : NULL;
+    return s->entry ? entry_at(t, s->entry - 1) : NULL;
 }
 
 /* The low half of a hash is not kept in its slot, so growing hashes the keys again. */
@@ -195,7 +223,7 @@ static bool grow_slots(struct ft_table *t)
 
         if (old[i].entry == 0)
             continue;
-        at = (uint32_t)ft_table_hash(t, entry_of(head_at(t, old[i].entry - 1))) & t->mask;
+        at = (uint32_t)ft_table_hash(t, entry_at(t, old[i].entry - 1)) & t->mask;
         while (slots[at].entry)
             at = (at + 1) & t->mask;
         slots[at] = old[i];
@@ -204,48 +232,62 @@ static bool grow_slots(struct ft_table *t)
     return true;
 }
 
+/* The lists of slabs and of what is live grow by doubling. */
+static bool grow_lists(struct ft_table *t)
+{
+    size_t count = t->slab_count ? 2 * (size_t)t->slab_count : 1;
+    uint8_t **slabs = realloc(t->slabs, count * sizeof(*slabs));
+    uint64_t *live;
+
+    if (!slabs)
+        return false;
+    t->slabs = slabs;
+    live = realloc(t->live, count * (SLAB_ENTRIES / LIVE_BITS) * sizeof(*live));
+    if (!live)
+        return false;
+    t->live = live;
+    return true;
+}
+
 static bool grow_slabs(struct ft_table *t)
 {
     size_t left = t->cap - ((size_t)t->slab_count << SLAB_BITS);
-    uint8_t **slabs;
     uint8_t *slab;
 
-    /* The list of slabs grows by doubling. */
-    if ((t->slab_count & (t->slab_count - 1)) == 0) {
-        slabs = realloc(t->slabs, sizeof(*slabs) * (t->slab_count ? 2 * (size_t)t->slab_count : 1));
-        if (!slabs)
-            return false;
-        t->slabs = slabs;
-    }
+    if ((t->slab_count & (t->slab_count - 1)) == 0 && !grow_lists(t))
+        return false;
     /* The last one holds no more than what is left up to the cap. */
     left = t->stride * (left < SLAB_ENTRIES ? left : SLAB_ENTRIES);
     slab = aligned_alloc(CACHE_LINE, (left + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1));
     if (!slab)
         return false;
+    memset(&t->live[(size_t)t->slab_count * (SLAB_ENTRIES / LIVE_BITS)], 0,
+           SLAB_ENTRIES / LIVE_BITS * sizeof(*t->live));
     t->slabs[t->slab_count++] = slab;
     return true;
 }
 
-static struct head *take_entry(struct ft_table *t)
+/* The index of a new entry; NONE without memory. */
+static uint32_t take_entry(struct ft_table *t)
 {
-    struct head *head;
+    uint32_t index = t->first_free;
 
-    if (t->first_free != NONE) {
-        head = head_at(t, t->first_free);
-        t->first_free = head->next_free;
-        head->index &= ~FREE_MARK;
-        return head;
+    if (index != NONE) {
+        memcpy(&t->first_free, next_free(t, entry_at(t, index)), sizeof(t->first_free));
+    } else {
+        if (t->limit == t->slab_count << SLAB_BITS && !grow_slabs(t))
+            return NONE;
+        index = t->limit++;
+        if (t->head_bytes)
+            head_of(entry_at(t, index))->index = index;
     }
-    if (t->limit == t->slab_count << SLAB_BITS && !grow_slabs(t))
-        return NULL;
-    head = head_at(t, t->limit);
-    head->index = t->limit++;
-    return head;
+    set_live(t, index, true);
+    return index;
 }
 
 void ft_table_hint_only(struct ft_table *t, size_t bytes)
 {
-    t->hint_bytes = sizeof(struct head) + bytes;
+    t->hint_bytes = t->head_bytes + bytes;
 }
 
 void ft_table_hint_slot(const struct ft_table *t, uint64_t hash)
@@ -257,7 +299,7 @@ void ft_table_hint_slot(const struct ft_table *t, uint64_t hash)
 void *ft_table_hint_entry(const struct ft_table *t, uint64_t hash)
 {
     const struct slot *s;
-    struct head *head;
+    uint8_t *entry;
 
     for (uint32_t at = (uint32_t)hash;; at++) {
         s = &t->slots[at & t->mask];
@@ -266,20 +308,21 @@ void *ft_table_hint_entry(const struct ft_table *t, uint64_t hash)
         if (s->tag == (uint32_t)(hash >> 32))
             break;
     }
-    head = head_at(t, s->entry - 1);
+    entry = entry_at(t, s->entry - 1);
     for (size_t line = 0; line < t->hint_bytes; line += CACHE_LINE)
-        __builtin_prefetch((const uint8_t *)head + line, 1);
-    return entry_of(head);
+        __builtin_prefetch(entry - t->head_bytes + line, 1);
+    return entry;
 }
 
 static void *insert_hashed(struct ft_table *t, const void *key, uint64_t h, bool *fresh)
 {
     struct slot *s = slot_of(t, key, h);
-    struct head *head;
+    uint32_t index;
+    uint8_t *entry;
 
     if (s->entry) {
         *fresh = false;
-        return entry_of(head_at(t, s->entry - 1));
+        return entry_at(t, s->entry - 1);
     }
     if (t->count >= t->cap)
         goto refuse;
@@ -288,16 +331,17 @@ static void *insert_hashed(struct ft_table *t, const void *key, uint64_t h, bool
             goto refuse;
         s = slot_of(t, key, h);
     }
-    head = take_entry(t);
-    if (!head)
+    index = take_entry(t);
+    if (index == NONE)
         goto refuse;
     s->tag = (uint32_t)(h >> 32);
-    s->entry = head->index + 1;
+    s->entry = index + 1;
     t->count++;
-    memcpy(entry_of(head), key, t->key_bytes);
-    memset((uint8_t *)entry_of(head) + t->key_bytes, 0, t->entry_bytes - t->key_bytes);
+    entry = entry_at(t, index);
+    memcpy(entry, key, t->key_bytes);
+    memset(entry + t->key_bytes, 0, t->entry_bytes - t->key_bytes);
     *fresh = true;
-    return entry_of(head);
+    return entry;
 refuse:
     t->refused++;
     return NULL;
@@ -329,7 +373,7 @@ static void close_hole(struct ft_table *t, uint32_t hole)
         at = (at + 1) & t->mask;
         if (t->slots[at].entry == 0)
             break;
-        home = (uint32_t)ft_table_hash(t, entry_of(head_at(t, t->slots[at].entry - 1))) & t->mask;
+        home = (uint32_t)ft_table_hash(t, entry_at(t, t->slots[at].entry - 1)) & t->mask;
         if (((at - home) & t->mask) >= ((at - hole) & t->mask)) {
             t->slots[hole] = t->slots[at];
             hole = at;
@@ -340,19 +384,21 @@ static void close_hole(struct ft_table *t, uint32_t hole)
 
 void ft_table_remove(struct ft_table *t, void *entry)
 {
-    struct head *head = head_of(entry);
     struct slot *s = slot_of(t, entry, ft_table_hash(t, entry));
+    uint32_t index = s->entry - 1;
 
     close_hole(t, (uint32_t)(s - t->slots));
-    head->next_free = t->first_free;
-    t->first_free = head->index;
-    head->index |= FREE_MARK;
+    memcpy(next_free(t, entry), &t->first_free, sizeof(t->first_free));
+    t->first_free = index;
+    set_live(t, index, false);
     t->count--;
 }
 
 void ft_table_clear(struct ft_table *t)
 {
     memset(t->slots, 0, ((size_t)t->mask + 1) * sizeof(*t->slots));
+    if (t->slab_count)
+        memset(t->live, 0, (size_t)t->slab_count * (SLAB_ENTRIES / LIVE_BITS) * sizeof(*t->live));
     t->limit = 0;
     t->first_free = NONE;
     t->count = 0;
@@ -390,23 +436,20 @@ bool ft_table_make_room(struct ft_table *t, uint32_t *hand, uint32_t looks,
 size_t ft_table_bytes(const struct ft_table *t)
 {
     return sizeof(*t) + ((size_t)t->mask + 1) * sizeof(*t->slots) +
-           (size_t)t->slab_count * (sizeof(*t->slabs) + t->stride * SLAB_ENTRIES);
+           (size_t)t->slab_count *
+               (sizeof(*t->slabs) + SLAB_ENTRIES / CHAR_BIT + t->stride * SLAB_ENTRIES);
 }
 
 uint32_t ft_table_index(const struct ft_table *t, const void *entry)
 {
+    assert(t->head_bytes);
     (void)t;
     return head_of(entry)->index;
 }
 
 void *ft_table_at(const struct ft_table *t, uint32_t index)
 {
-    struct head *head;
-
-    if (index >= t->limit)
-        return NULL;
-    head = head_at(t, index);
-    return head->index == index ? entry_of(head) : NULL;
+    return index < t->limit && is_live(t, index) ? entry_at(t, index) : NULL;
 }
 
 uint32_t ft_table_limit(const struct ft_table *t)

@@ -10,7 +10,8 @@
  * replay repeat to the byte. Open addressing on 8-byte slots, XXH3 with a caller's seed (give live
  * tables a random one, replays a fixed one).
  *
- * Memory: the entries, and 8 bytes a slot at a load of at most 3/4. Owner: the caller. Thread: one.
+ * Memory: the entries with 8 bytes and a bit each, and 8 bytes a slot at a load of at most 3/4.
+ * Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,10 +19,14 @@
 
 struct ft_table;
 
-/* key_bytes is the part of an entry, from its start, that is hashed and compared. At most cap
- * entries (< 2^31). NULL without memory. */
+/* key_bytes, 4 or more, is the part of an entry, from its start, that is hashed and compared. At
+ * most cap entries (< 2^31). NULL without memory. */
 struct ft_table *ft_table_new(size_t entry_bytes, size_t key_bytes, size_t cap, uint64_t seed);
 void ft_table_free(struct ft_table *table);
+
+/* Before the first insert: nobody will ask for the index of an entry, which has 8 bytes less then.
+ */
+void ft_table_without_index(struct ft_table *table);
 
 /* The entry of a key, NULL when there is none. */
 void *ft_table_find(const struct ft_table *table, const void *key);

@@ -9,15 +9,18 @@ struct item {
     uint32_t value;
 };
 
-START_TEST(finds_what_a_plain_array_holds)
+static void hold_against_an_array(bool has_index)
 {
     enum { KEYS = 5000, STEPS = 200000 };
     static uint32_t want[KEYS];
     struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), KEYS, 7);
-    size_t count = 0;
-    uint32_t state = 1;
+    size_t count = 0, found = 0;
+    uint32_t state = 1, index = 0;
+    struct item *each;
 
     ck_assert_ptr_nonnull(t);
+    if (!has_index)
+        ft_table_without_index(t);
     for (int i = 0; i < STEPS; i++) {
         uint32_t key;
         struct item *item;
@@ -36,7 +39,8 @@ START_TEST(finds_what_a_plain_array_holds)
             ck_assert_uint_eq(item->value, want[key]);
             count += fresh;
             item->value = want[key] = (uint32_t)i + 1;
-            ck_assert_ptr_eq(ft_table_at(t, ft_table_index(t, item)), item);
+            if (has_index)
+                ck_assert_ptr_eq(ft_table_at(t, ft_table_index(t, item)), item);
         } else if (item) {
             ft_table_remove(t, item);
             want[key] = 0;
@@ -44,7 +48,32 @@ START_TEST(finds_what_a_plain_array_holds)
         }
         ck_assert_uint_eq(ft_table_count(t), count);
     }
+    while ((each = ft_table_next(t, &index)))
+        found += want[each->key] == each->value;
+    ck_assert_uint_eq(found, count);
     ft_table_free(t);
+}
+
+START_TEST(finds_what_a_plain_array_holds)
+{
+    hold_against_an_array(true);
+}
+END_TEST
+
+START_TEST(entries_without_an_index_are_8_bytes_smaller)
+{
+    struct ft_table *with = ft_table_new(sizeof(struct item), sizeof(uint32_t), 1, 7);
+    struct ft_table *without = ft_table_new(sizeof(struct item), sizeof(uint32_t), 1, 7);
+    bool fresh;
+    uint32_t key = 1;
+
+    ft_table_without_index(without);
+    ft_table_insert(with, &key, &fresh);
+    ft_table_insert(without, &key, &fresh);
+    ck_assert_uint_ge(ft_table_bytes(with), ft_table_bytes(without) + 8);
+    ft_table_free(with);
+    ft_table_free(without);
+    hold_against_an_array(false);
 }
 END_TEST
 
@@ -161,6 +190,7 @@ START_TEST(a_full_table_is_aged_in_short_steps)
 }
 END_TEST
 
-FT_UNIT_MAIN("table", a_full_table_is_aged_in_short_steps, every_byte_of_a_key_counts,
+FT_UNIT_MAIN("table", a_full_table_is_aged_in_short_steps,
+             entries_without_an_index_are_8_bytes_smaller, every_byte_of_a_key_counts,
              finds_what_a_plain_array_holds, refuses_over_its_cap_and_counts,
              iterates_in_the_order_of_inserts)
