@@ -126,9 +126,9 @@ static bool of_job(const struct ft_join *join, const struct ft_flow *flow,
     size_t n = ft_flow_ranks(join, flow, pairs, &more);
 
     if (n == 0)
-        return f->job && !f->comm && !f->has_rank && flow->host && is(f->job, flow->host->job);
+        return f->job && !f->comm && !f->has_rank && is(f->job, ft_flow_job(flow));
     for (size_t i = 0; i < n; i++) {
-        const char *job = pairs[i].job ? pairs[i].job : flow->host ? flow->host->job : NULL;
+        const char *job = pairs[i].job ? pairs[i].job : ft_flow_job(flow);
 
         if ((!f->job || is(f->job, job)) && (!f->comm || is(f->comm, pairs[i].comm_id)) &&
             (!f->has_rank || pairs[i].src == f->rank || pairs[i].dst == f->rank))

@@ -113,7 +113,7 @@ static bool is_behind(const struct cut *c, const struct again *a, uint32_t end)
         return false;
     list = flow->evidence.size ? flow->evidence.list : flow->evidence.own;
     for (uint16_t i = 0; i < flow->evidence.count; i++)
-        if (list[i].in == end && list[i].last_ms > a->since_ms + AGAIN_MS)
+        if (ft_sighting_in(&list[i]) == end && list[i].last_ms > a->since_ms + AGAIN_MS)
             return true;
     return false;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/diagnosis/pair_rates_parts.h"
+#include "daemon/join/flow_names.h"
 #include "lib/base/table.h"
 #include "lib/base/task.h"
 #include "lib/fabric/topology.h"
@@ -219,7 +220,7 @@ void ft_pair_rates_flow(struct ft_pair_rates *p, struct ft_pair_rates_job *job,
         pair->flows = pair->port_count = 0;
         pair->unsure = false;
         pair->tuple = flow->tuple;
-        pair->qp = flow->host ? flow->host->qp_local : FT_NONE;
+        pair->qp = ft_flow_src_qp(flow);
         name_end(t, flow->src_nic, &pair->rate.from_host, pair->from_host);
         name_end(t, flow->dst_nic, &pair->rate.to_host, pair->to_host);
     }

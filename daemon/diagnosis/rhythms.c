@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/jobs/ranks.h"
+#include "daemon/join/flow_names.h"
 #include "lib/base/table.h"
 #include "lib/diagnosis/rhythm.h"
 
@@ -167,7 +168,8 @@ void ft_rhythms_begin(struct ft_rhythms *r)
 
 void ft_rhythms_flow(struct ft_rhythms *r, const struct ft_join *join, const struct ft_flow *flow)
 {
-    struct entry *e = flow->host && flow->host->job ? find(r, flow->host->job) : NULL;
+    const char *job = ft_flow_job(flow);
+    struct entry *e = job ? find(r, job) : NULL;
 
     if (e)
         ft_pair_rates_flow(r->pairs, &e->pairs, join, flow);

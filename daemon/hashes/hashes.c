@@ -349,7 +349,9 @@ static void take_hop(struct ft_hashes *h, const struct ft_topology *t, const str
 static const struct ft_tuple *fresh_outer(const struct ft_join *join, const struct ft_flow *flow,
                                           int64_t window_start_ms)
 {
-    if (!flow->tunnel || flow->tunnel->learnt || flow->tunnel->last_ms < window_start_ms)
+    const struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
+
+    if (!tunnel || tunnel->learnt || tunnel->last_ms < window_start_ms)
         return NULL;
     return ft_flow_outer(join, flow);
 }
@@ -371,7 +373,7 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
         take_hop(h, t, flow, &flow->path.hops[i], outer);
     flow->learnt = true;
     if (outer)
-        flow->tunnel->learnt = true;
+        ft_flow_tunnel(flow)->learnt = true;
 }
 
 /* Emits the record of a set that learns from the flows' own headers. */
@@ -465,7 +467,7 @@ static const struct ft_hash_set *says(const struct ft_hashes *h, const struct ft
                                       uint32_t in, uint32_t *member)
 {
     const struct ft_topology *t = ft_join_topology(join);
-    const struct ft_hash_set *other = flow->tunnel ? other_of(h, own) : NULL;
+    const struct ft_hash_set *other = ft_flow_tunnel(flow) ? other_of(h, own) : NULL;
     const struct ft_tuple *outer = other ? ft_flow_outer(join, flow) : NULL;
     uint32_t by_outer = FT_HASH_MEMBERS_MAX;
 

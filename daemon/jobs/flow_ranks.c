@@ -8,7 +8,7 @@
 size_t ft_flow_ranks(const struct ft_join *join, const struct ft_flow *flow,
                      struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more)
 {
-    const struct ft_flow_host *host = flow->host;
+    const struct ft_flow_host *host = ft_flow_host(flow);
     /* Agents name hosts in both kinds of record; the topology may call them otherwise. */
     const struct ft_rank_query query = {
         .src_host = host && host->src_host ? host->src_host : ft_flow_src_host(join, flow),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/jobs/flow_ranks.h"
+#include "daemon/join/flow_names.h"
 #include "lib/base/table.h"
 
 #define PORTS_MAX 32
@@ -102,7 +103,7 @@ void ft_pair_links_flow(struct ft_pair_links *l, const struct ft_join *join,
             continue;
         if (fresh) {
             pair->tuple = flow->tuple;
-            pair->qp = flow->host ? flow->host->qp_local : FT_NONE;
+            pair->qp = ft_flow_src_qp(flow);
         }
         pair->shared |= n > 1 || more;
         if (pair->shared || flow->state != FT_PATH_RESOLVED)

@@ -133,8 +133,8 @@ static bool lost_path(struct ft_flow *flow, const struct ft_follow *f)
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
         lost |= lost_link(f, flow->path.hops[h].out);
     for (uint16_t i = 0; i < flow->evidence.count; i++)
-        lost |= !(list[i].switch_id & FT_SWITCH_UNKNOWN) &&
-                (lost_link(f, list[i].in) || lost_link(f, list[i].out));
+        lost |= !(ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN) &&
+                (lost_link(f, ft_sighting_in(&list[i])) || lost_link(f, ft_sighting_out(&list[i])));
     return lost;
 }
 
@@ -170,15 +170,16 @@ static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
 
     for (uint16_t i = 0; i < ev->count; i++) {
         struct ft_sighting s = list[i];
+        uint32_t switch_id = ft_sighting_switch(&s);
 
         /* An exporter that was unknown may be known now; its next samples will say. */
-        if (s.switch_id & FT_SWITCH_UNKNOWN)
+        if (switch_id & FT_SWITCH_UNKNOWN)
             continue;
-        s.switch_id = f->switches[s.switch_id];
-        if (s.switch_id == FT_NONE)
+        switch_id = f->switches[switch_id];
+        if (switch_id == FT_NONE)
             continue;
-        s.in = end_there(f, s.in);
-        s.out = end_there(f, s.out);
+        ft_sighting_set_hop(&s, switch_id, end_there(f, ft_sighting_in(&s)),
+                            end_there(f, ft_sighting_out(&s)));
         list[kept++] = s;
     }
     ev->count = kept;
@@ -186,12 +187,13 @@ static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
 
 void ft_flow_follow(struct ft_flow *flow, const struct ft_follow *f)
 {
+    struct ft_moves *moves = ft_flow_moves(flow);
     bool lost = lost_path(flow, f);
 
     follow_sightings(&flow->evidence, f);
     follow_path(&flow->path, f);
-    for (uint8_t i = 0; flow->moves && i < flow->moves->count; i++)
-        follow_path(&flow->moves->left[i].path, f);
+    for (uint8_t i = 0; moves && i < moves->count; i++)
+        follow_path(&moves->left[i].path, f);
     flow->src_nic = flow->src_nic == FT_NONE ? FT_NONE : f->nics[flow->src_nic];
     flow->dst_nic = flow->dst_nic == FT_NONE ? FT_NONE : f->nics[flow->dst_nic];
     if (lost)

@@ -13,23 +13,42 @@ static const char *host_of(const struct ft_join *join, uint32_t nic)
 const char *ft_flow_src_host(const struct ft_join *join, const struct ft_flow *flow)
 {
     const char *name = host_of(join, flow->src_nic);
+    const struct ft_flow_host *said = ft_flow_host(flow);
 
-    return !name && flow->host ? flow->host->src_host : name;
+    return !name && said ? said->src_host : name;
 }
 
 const char *ft_flow_dst_host(const struct ft_join *join, const struct ft_flow *flow)
 {
     const char *name = host_of(join, flow->dst_nic);
+    const struct ft_flow_host *said = ft_flow_host(flow);
 
-    return !name && flow->host ? flow->host->dst_host : name;
+    return !name && said ? said->dst_host : name;
+}
+
+const char *ft_flow_job(const struct ft_flow *flow)
+{
+    const struct ft_flow_host *said = ft_flow_host(flow);
+
+    return said ? said->job : NULL;
+}
+
+uint32_t ft_flow_src_qp(const struct ft_flow *flow)
+{
+    const struct ft_flow_host *said = ft_flow_host(flow);
+
+    return said ? said->qp_local : FT_NONE;
 }
 
 uint32_t ft_flow_dst_qp(const struct ft_flow *flow)
 {
-    if (flow->host && flow->host->qp_remote != FT_NONE)
-        return flow->host->qp_remote;
-    for (unsigned slot = 0; flow->numbers && slot < 2; slot++)
-        if (flow->numbers->slots[slot].samples && !flow->numbers->slots[slot].broken)
-            return flow->numbers->slots[slot].qp;
+    const struct ft_flow_host *said = ft_flow_host(flow);
+    const struct ft_flow_numbers *n = ft_flow_numbers(flow);
+
+    if (said && said->qp_remote != FT_NONE)
+        return said->qp_remote;
+    for (unsigned slot = 0; n && slot < 2; slot++)
+        if (n->slots[slot].samples && !n->slots[slot].broken)
+            return n->slots[slot].qp;
     return 0;
 }

@@ -4,25 +4,26 @@
 #include "daemon/join/flow_numbers.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 void ft_flow_take_numbers(struct ft_join *j, struct ft_flow *flow, const struct ft_numbered *o,
                           unsigned slot)
 {
-    if (!flow->numbers) {
+    struct ft_flow_numbers *n = ft_flow_numbers(flow);
+
+    if (!n) {
         size_t before = ft_flow_beside(flow);
 
         /* Evidence goes first: it keeps half of the room for itself. */
         if (j->config.beside_max && j->beside >= j->config.beside_max / 2)
             return;
-        flow->numbers = calloc(1, sizeof(*flow->numbers));
-        if (!flow->numbers)
+        n = ft_flow_add_part(flow, FT_FLOW_NUMBERS);
+        if (!n)
             return;
         ft_join_recount(j, flow, before);
     }
     if (o->reads)
-        flow->numbers->read_window = flow->window;
-    ft_numbers_add(&flow->numbers->slots[slot], o, flow->source_routed ? NULL : j->holds);
+        n->read_window = flow->window;
+    ft_numbers_add(&n->slots[slot], o, flow->source_routed ? NULL : j->holds);
 }
 
 /* Who READs now and then does so unsampled, too. */
@@ -34,29 +35,32 @@ static const struct ft_numbers *reverse_of(const struct ft_join *j, const struct
                                            uint32_t window)
 {
     struct ft_tuple tuple = flow->tuple;
+    const struct ft_flow_numbers *numbers;
     const struct ft_flow *back;
 
     tuple.src = flow->tuple.dst;
     tuple.dst = flow->tuple.src;
     back = ft_table_find(j->flows, &tuple);
-    if (!back || !back->numbers || back->window < window || back->window > window + 1)
+    numbers = back ? ft_flow_numbers(back) : NULL;
+    if (!numbers || back->window < window || back->window > window + 1)
         return NULL;
-    return &back->numbers->slots[window & 1];
+    return &numbers->slots[window & 1];
 }
 
 bool ft_join_reads(const struct ft_flow *flow, uint32_t window)
 {
-    const struct ft_flow_numbers *n = flow->numbers;
+    const struct ft_flow_numbers *n = ft_flow_numbers(flow);
 
     return n && n->read_window && (int32_t)(window - n->read_window) < READS_FOR_WINDOWS;
 }
 
 double ft_join_overtaken(const struct ft_join *j, const struct ft_flow *flow, uint32_t window)
 {
+    const struct ft_flow_numbers *n = ft_flow_numbers(flow);
     double most = 0;
 
-    for (int i = 0; flow->numbers && i < FT_NUMBERS_ROWS; i++) {
-        const struct ft_numbers_row *row = &flow->numbers->slots[window & 1].rows[i];
+    for (int i = 0; n && i < FT_NUMBERS_ROWS; i++) {
+        const struct ft_numbers_row *row = &n->slots[window & 1].rows[i];
 
         if (row->samples)
             most = fmax(most, ft_holds_overtaken(j->holds, row->source));
@@ -68,7 +72,7 @@ bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t wind
                     uint64_t samples, uint64_t *bytes)
 {
     unsigned slot = window & 1;
-    struct ft_flow_numbers *n = flow->numbers;
+    struct ft_flow_numbers *n = ft_flow_numbers(flow);
     const struct ft_numbers *of;
 
     if (!n)

@@ -3,8 +3,6 @@
 
 #include "daemon/join/flow_tunnel.h"
 
-#include <stdlib.h>
-
 #include "daemon/join/hints.h"
 
 #define PROTO_GRE 47
@@ -14,11 +12,12 @@ static void begin(struct ft_join *j, struct ft_flow *flow, const struct ft_tuple
                   int64_t last_ms)
 {
     size_t before = ft_flow_beside(flow);
+    struct ft_flow_tunnel *tunnel =
+        ft_join_is_full(j) ? NULL : ft_flow_add_part(flow, FT_FLOW_TUNNEL);
 
-    flow->tunnel = ft_join_is_full(j) ? NULL : malloc(sizeof(*flow->tunnel));
-    if (!flow->tunnel)
+    if (!tunnel)
         return;
-    *flow->tunnel = (struct ft_flow_tunnel){.outer = *outer, .last_ms = last_ms};
+    *tunnel = (struct ft_flow_tunnel){.outer = *outer, .last_ms = last_ms};
     ft_join_recount(j, flow, before);
     flow->published = 0;
 }
@@ -62,14 +61,15 @@ void ft_flow_take_tunnel(struct ft_join *j, struct ft_flow *flow, const struct f
                          uint32_t in, uint32_t out)
 {
     bool inside = o->rest && o->rest->has_outer, changed = false;
+    struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
 
-    if (inside && flow->tunnel) {
-        changed = go_on(flow->tunnel, &o->rest->outer, o->last_ms);
+    if (inside && tunnel) {
+        changed = go_on(tunnel, &o->rest->outer, o->last_ms);
     } else if (inside) {
         begin(j, flow, &o->rest->outer, o->last_ms);
         changed = true;
-    } else if (flow->tunnel && !is_edge(j, in) && !is_edge(j, out)) {
-        changed = say_otherwise(flow->tunnel, o->last_ms);
+    } else if (tunnel && !is_edge(j, in) && !is_edge(j, out)) {
+        changed = say_otherwise(tunnel, o->last_ms);
     }
     /* What switches were asked of is no longer known to be what they see. */
     if (changed && j->hints)
@@ -85,7 +85,7 @@ static bool keeps_its_ends(const struct ft_tuple *outer)
 
 const struct ft_tuple *ft_flow_outer(const struct ft_join *j, const struct ft_flow *flow)
 {
-    const struct ft_flow_tunnel *tunnel = flow->tunnel;
+    const struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
 
     if (!tunnel || flow->evidence.count == 0 || !keeps_its_ends(&tunnel->outer) ||
         ft_flow_seen_ms(flow) - tunnel->last_ms > j->config.policy.hold_down_ms ||

@@ -49,10 +49,7 @@ static void release(struct ft_join *j, struct ft_flow *flow)
 {
     j->beside -= ft_flow_beside(flow);
     ft_evidence_free(&flow->evidence);
-    free(flow->host);
-    free(flow->tunnel);
-    free(flow->moves);
-    free(flow->numbers);
+    free(flow->parts);
 }
 
 void ft_join_free(struct ft_join *j)
@@ -191,7 +188,8 @@ uint64_t ft_join_strays(const struct ft_join *j, uint32_t switch_id, uint32_t wi
  * else what the packet numbers say, else the estimate from samples. */
 static void finish_volume(const struct ft_join *j, struct ft_flow *flow, uint32_t window)
 {
-    uint64_t sent = flow->host ? flow->host->sent_bytes[window & 1] : 0;
+    const struct ft_flow_host *host = ft_flow_host(flow);
+    uint64_t sent = host ? host->sent_bytes[window & 1] : 0;
     struct ft_volume volume;
     enum ft_rate_by by = FT_RATE_SAMPLES;
 
@@ -229,8 +227,10 @@ static bool is_uncertain(const struct ft_join *j, const struct ft_flow *flow)
  * pairs again and again: a flow of theirs outlives a list that is missed. */
 static bool is_idle(const struct ft_join *j, const struct ft_flow *flow, int64_t now_ms)
 {
+    const struct ft_flow_host *host = ft_flow_host(flow);
+
     return now_ms - flow->last_ms >= j->config.idle_ms &&
-           (!flow->host || now_ms - flow->host->listed_ms >= LISTS_MISSED * j->config.idle_ms);
+           (!host || now_ms - host->listed_ms >= LISTS_MISSED * j->config.idle_ms);
 }
 
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
@@ -244,8 +244,8 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
         j->stats.flows_removed++;
         return false;
     }
-    if (j->sweeping && flow->host)
-        ft_flow_host_use_names(flow->host, j->names);
+    if (j->sweeping && ft_flow_host(flow))
+        ft_flow_host_use_names(ft_flow_host(flow), j->names);
     finish_volume(j, flow, window);
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
         flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_uncertain(j, flow))

@@ -142,16 +142,30 @@ struct ft_flow_tunnel {
     bool learnt;           /* as of the flow, with this header */
 };
 
+/* What some flows have, in one allocation. */
+enum ft_flow_part {
+    FT_FLOW_HOST,    /* a host reported it */
+    FT_FLOW_TUNNEL,  /* the last one that it was seen in */
+    FT_FLOW_MOVES,   /* paths that it left in the open windows */
+    FT_FLOW_NUMBERS, /* none also where there is no memory for them */
+    FT_FLOW_PARTS,
+};
+
+/* Begins that allocation. In units of 8 bytes, from here on: where a part is, 0: there is none; and
+ * the end of all. */
+#define FT_FLOW_PART_UNIT 8
+struct ft_flow_parts {
+    uint8_t at[FT_FLOW_PARTS];
+    uint8_t end;
+} __attribute__((aligned(FT_FLOW_PART_UNIT)));
+
 struct ft_flow {
     struct ft_tuple tuple;
     struct ft_evidence evidence;
-    struct ft_flow_host *host;       /* NULL: no host reported it */
-    struct ft_flow_tunnel *tunnel;   /* the last one that it was seen in; NULL: none */
-    struct ft_moves *moves;          /* paths that it left in the open windows; NULL: none */
-    struct ft_flow_numbers *numbers; /* NULL: none, or no memory for them */
-    struct ft_path path;             /* the last resolved one; hop_count 0: none yet */
-    uint32_t src_nic, dst_nic;       /* FT_NONE: not in the topology */
-    uint32_t window;                 /* the newest window that touched the volumes */
+    struct ft_flow_parts *parts; /* NULL: none */
+    struct ft_path path;         /* the last resolved one; hop_count 0: none yet */
+    uint32_t src_nic, dst_nic;   /* FT_NONE: not in the topology */
+    uint32_t window;             /* the newest window that touched the volumes */
     uint32_t candidates;
     uint32_t state : 3;     /* enum ft_path_state */
     uint32_t reason : 5;    /* enum ft_reason */
@@ -167,6 +181,9 @@ struct ft_flow {
     /* Its packets bear their path: no hash of a switch chooses it, and packets of one queue pair
      * may have a 5-tuple for each path. */
     bool source_routed : 1;
+    uint32_t left_out : 2; /* windows, a bit for each parity, of which samples found no room */
+    uint8_t seconds;       /* in which it had samples, as in struct ft_sighting */
+    uint8_t second;        /* the newest of them: the low bits of its Unix time */
     int64_t first_ms;
     int64_t last_ms;
     int64_t path_since_ms;
@@ -175,6 +192,34 @@ struct ft_flow {
     uint32_t samples;
     uint32_t bytes_window; /* number of that window, 0: none */
 };
+
+/* A part of a flow; NULL where it has none. Good until another is added or removed. */
+static inline void *ft_flow_part(const struct ft_flow *flow, enum ft_flow_part part)
+{
+    struct ft_flow_parts *parts = flow->parts;
+
+    return parts && parts->at[part] ? parts + parts->at[part] : NULL;
+}
+
+static inline struct ft_flow_host *ft_flow_host(const struct ft_flow *flow)
+{
+    return ft_flow_part(flow, FT_FLOW_HOST);
+}
+
+static inline struct ft_flow_tunnel *ft_flow_tunnel(const struct ft_flow *flow)
+{
+    return ft_flow_part(flow, FT_FLOW_TUNNEL);
+}
+
+static inline struct ft_moves *ft_flow_moves(const struct ft_flow *flow)
+{
+    return ft_flow_part(flow, FT_FLOW_MOVES);
+}
+
+static inline struct ft_flow_numbers *ft_flow_numbers(const struct ft_flow *flow)
+{
+    return ft_flow_part(flow, FT_FLOW_NUMBERS);
+}
 
 struct ft_join_config {
     size_t flows_max;

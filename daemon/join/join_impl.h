@@ -6,6 +6,7 @@
  * a flow (flow_judge.c), the join's windows, ageing and change of topology (join.c), and
  * observations and host reports (observe.c). Thread: the join's.
  */
+#include "daemon/join/flow_parts.h"
 #include "daemon/join/join.h"
 #include "daemon/join/moves.h"
 #include "daemon/join/names.h"
@@ -60,10 +61,7 @@ static inline size_t ft_flow_beside(const struct ft_flow *flow)
 {
     return (flow->evidence.size ? flow->evidence.size * sizeof(*flow->evidence.list) + FT_HEAP_BYTES
                                 : 0) +
-           (flow->host ? sizeof(*flow->host) + FT_HEAP_BYTES : 0) +
-           (flow->tunnel ? sizeof(*flow->tunnel) + FT_HEAP_BYTES : 0) +
-           (flow->moves ? sizeof(*flow->moves) + FT_HEAP_BYTES : 0) +
-           (flow->numbers ? sizeof(*flow->numbers) + FT_HEAP_BYTES : 0);
+           (flow->parts ? ft_flow_parts_bytes(flow) + FT_HEAP_BYTES : 0);
 }
 
 /* Counts what a flow has since it had `before`. */

@@ -13,9 +13,9 @@ static bool is_contradicted(const struct ft_join *join, const struct ft_flow *fl
     const struct ft_sighting *list = ev->size ? ev->list : ev->own;
 
     for (uint16_t i = 0; i < ev->count; i++)
-        if (list[i].past == FT_PRESENT && list[i].switch_id == hint->switch_id &&
-            list[i].out != FT_NONE &&
-            !ft_topology_ends_agree(ft_join_topology(join), list[i].out, hint->out))
+        if (list[i].past == FT_PRESENT && ft_sighting_switch(&list[i]) == hint->switch_id &&
+            ft_sighting_out(&list[i]) != FT_NONE &&
+            !ft_topology_ends_agree(ft_join_topology(join), ft_sighting_out(&list[i]), hint->out))
             return true;
     return false;
 }

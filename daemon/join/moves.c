@@ -3,7 +3,7 @@
 
 #include "daemon/join/moves.h"
 
-#include <stdlib.h>
+#include "daemon/join/flow_parts.h"
 
 static bool is_filed(const struct ft_evidence *ev, uint8_t number)
 {
@@ -17,12 +17,12 @@ static bool is_filed(const struct ft_evidence *ev, uint8_t number)
 
 uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path, int64_t moved_ms)
 {
-    struct ft_moves *m = flow->moves;
+    struct ft_moves *m = ft_flow_moves(flow);
 
     if (path->hop_count == 0)
         return FT_PAST_NONE;
     if (!m)
-        m = flow->moves = calloc(1, sizeof(*m));
+        m = ft_flow_add_part(flow, FT_FLOW_MOVES);
     if (!m || m->count == FT_MOVES_MAX)
         return FT_PAST_NONE;
     do {
@@ -37,7 +37,7 @@ uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path, int64_t
 
 void ft_moves_forget(struct ft_flow *flow, int64_t open_ms)
 {
-    struct ft_moves *m = flow->moves;
+    struct ft_moves *m = ft_flow_moves(flow);
     uint8_t kept = 0;
 
     if (!m)
@@ -49,8 +49,7 @@ void ft_moves_forget(struct ft_flow *flow, int64_t open_ms)
     m->count = kept;
     if (kept)
         return;
-    free(m);
-    flow->moves = NULL;
+    ft_flow_remove_part(flow, FT_FLOW_MOVES);
 }
 
 /* Whether samples of a window show the flow on its present path: they are later than the move, or
@@ -58,7 +57,7 @@ void ft_moves_forget(struct ft_flow *flow, int64_t open_ms)
 static bool is_shown(const struct ft_flow *flow, const struct ft_topology *t, unsigned slot,
                      int64_t from_ms)
 {
-    const struct ft_moves *m = flow->moves;
+    const struct ft_moves *m = ft_flow_moves(flow);
     const struct ft_evidence *ev = &flow->evidence;
 
     return !m || m->count == 0 || m->moved_ms <= from_ms ||
@@ -70,7 +69,7 @@ size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,
                        const struct ft_path *path, bool certain, unsigned slot, int64_t from_ms,
                        struct ft_move_part parts[FT_MOVE_PARTS])
 {
-    const struct ft_moves *m = flow->moves;
+    const struct ft_moves *m = ft_flow_moves(flow);
     const struct ft_evidence *ev = &flow->evidence;
     uint64_t stray;
     double sum = 0;

@@ -56,6 +56,8 @@ static struct ft_sighting *sightings(struct ft_evidence *ev)
 static void advance_to(struct ft_flow *flow, uint32_t window)
 {
     struct ft_sighting *list = sightings(&flow->evidence);
+    struct ft_flow_host *host = ft_flow_host(flow);
+    struct ft_flow_numbers *numbers = ft_flow_numbers(flow);
     uint32_t steps = window - flow->window;
 
     if (window <= flow->window)
@@ -68,13 +70,13 @@ static void advance_to(struct ft_flow *flow, uint32_t window)
             list[i].seconds = ft_seconds_without(list[i].seconds, slot);
             ft_sighting_set_bytes(&list[i], slot, 0);
         }
-        flow->evidence.seconds = ft_seconds_without(flow->evidence.seconds, slot);
-        flow->evidence.left_out &= ~(1u << slot) & 3u;
-        if (flow->host)
-            flow->host->sent_bytes[slot] = 0;
-        if (flow->numbers) {
-            flow->numbers->slots[slot] = (struct ft_numbers){0};
-            flow->numbers->goes_on[slot] = false;
+        flow->seconds = ft_seconds_without(flow->seconds, slot);
+        flow->left_out &= ~(1u << slot) & 3u;
+        if (host)
+            host->sent_bytes[slot] = 0;
+        if (numbers) {
+            numbers->slots[slot] = (struct ft_numbers){0};
+            numbers->goes_on[slot] = false;
         }
     }
     flow->window = window;
@@ -174,17 +176,17 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
 
 /* Counts the second of an observation, at its hop and of the flow. before_ms: of the hop's newest
  * sample until now. */
-static void note_second(struct ft_evidence *ev, struct ft_sighting *s, int64_t before_ms,
+static void note_second(struct ft_flow *flow, struct ft_sighting *s, int64_t before_ms,
                         int64_t last_ms, unsigned slot)
 {
     uint8_t second = (uint8_t)(last_ms / 1000);
-    int8_t later = (int8_t)(uint8_t)(second - ev->second);
+    int8_t later = (int8_t)(uint8_t)(second - flow->second);
 
     if (ft_seconds_of(s->seconds, slot) == 0 || last_ms / 1000 != before_ms / 1000)
         s->seconds = ft_seconds_plus(s->seconds, slot);
-    if (later > 0 || ft_seconds_of(ev->seconds, slot) == 0) {
-        ev->seconds = ft_seconds_plus(ev->seconds, slot);
-        ev->second = second;
+    if (later > 0 || ft_seconds_of(flow->seconds, slot) == 0) {
+        flow->seconds = ft_seconds_plus(flow->seconds, slot);
+        flow->second = second;
     }
 }
 
@@ -260,6 +262,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     uint32_t window = ft_join_window_at(j, o->first_ms);
     uint32_t switch_id, in, out;
     enum ft_join_result result = admit(j, window);
+    const struct ft_flow_host *host;
     struct ft_sighting *s;
     struct ft_flow *flow;
     bool another_second;
@@ -292,11 +295,11 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
                               ft_join_is_full(j)},
             &before_ms);
     if (!s) {
-        flow->evidence.left_out |= 1u << (window & 1) & 3u;
+        flow->left_out |= 1u << (window & 1) & 3u;
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     }
     s->samples[window & 1] += o->samples;
-    note_second(&flow->evidence, s, before_ms, o->last_ms, window & 1);
+    note_second(flow, s, before_ms, o->last_ms, window & 1);
     ft_sighting_add_bytes(s, window & 1, o->bytes);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
@@ -311,8 +314,9 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         ft_port_marks_add(&j->marks[out], window, o);
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
-    if (flow->host && flow->host->job && j->hooks.of_job)
-        j->hooks.of_job(j->hooks.arg, o, flow->host->job);
+    host = ft_flow_host(flow);
+    if (host && host->job && j->hooks.of_job)
+        j->hooks.of_job(j->hooks.arg, o, host->job);
     if (is_news(flow, before_ms == INT64_MIN, another_second))
         ft_join_judge_now(j, flow, j->heard_ms);
     return FT_JOIN_OK;
@@ -347,6 +351,7 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
 {
     uint32_t window = ft_join_window_at(j, r->time_ms - 1);
     enum ft_join_result result = admit(j, window);
+    struct ft_flow_host *host;
     struct ft_flow *flow;
 
     if (result != FT_JOIN_OK)
@@ -354,21 +359,22 @@ static enum ft_join_result report(struct ft_join *j, const struct ft_host_report
     flow = flow_of(j, &r->tuple, ft_table_hash(j->flows, &r->tuple), NULL, window, r->time_ms);
     if (!flow)
         return FT_JOIN_TABLE_FULL;
-    if (!flow->host) {
+    host = ft_flow_host(flow);
+    if (!host) {
         size_t without = ft_flow_beside(flow);
 
-        flow->host = ft_join_is_full(j) ? NULL : calloc(1, sizeof(*flow->host));
-        if (!flow->host)
+        host = ft_join_is_full(j) ? NULL : ft_flow_add_part(flow, FT_FLOW_HOST);
+        if (!host)
             return FT_JOIN_TABLE_FULL;
         ft_join_recount(j, flow, without);
-        flow->host->qp_local = flow->host->qp_remote = FT_NONE;
+        host->qp_local = host->qp_remote = FT_NONE;
     }
     advance_to(flow, window);
     if (r->sending)
-        ft_flow_host_add_sent(flow->host, r, window, j->window + j->sealed, j->config.window_ms);
+        ft_flow_host_add_sent(host, r, window, j->window + j->sealed, j->config.window_ms);
     /* Who owns the flow may be reported last, by the other host: that is published at once, not
      * with the next refresh. */
-    if (ft_flow_host_take(flow->host, j->names, r))
+    if (ft_flow_host_take(host, j->names, r))
         flow->published = 0;
     if (r->bytes && r->time_ms > flow->last_ms)
         flow->last_ms = r->time_ms;
@@ -390,7 +396,7 @@ enum ft_join_result ft_join_report(struct ft_join *j, const struct ft_host_repor
 struct ft_flow *ft_join_withdraw(struct ft_join *j, const struct ft_tuple *tuple)
 {
     struct ft_flow *flow = ft_table_find(j->flows, tuple);
-    struct ft_flow_host *host = flow ? flow->host : NULL;
+    struct ft_flow_host *host = flow ? ft_flow_host(flow) : NULL;
 
     if (!host || !host->paired_by)
         return NULL;

@@ -161,7 +161,7 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
 {
     const struct ft_topology *t = ft_join_topology(join);
     struct ft_said_of_flow *said = ft_hints_of(ft_join_hints(join), &flow->tuple);
-    const struct ft_tuple *header = flow->tunnel ? ft_flow_outer(join, flow) : &flow->tuple;
+    const struct ft_tuple *header = ft_flow_tunnel(flow) ? ft_flow_outer(join, flow) : &flow->tuple;
     bool known = flow->state == FT_PATH_RESOLVED;
     struct ft_oracle_of_switch *s;
     const char *name, *in, *command;
@@ -228,7 +228,8 @@ static uint32_t end_named(const struct ft_topology *t, uint32_t switch_id, const
 static bool is_still_asked(const struct ft_join *join, const struct ft_flow *flow,
                            const struct ft_oracle_question *q, uint32_t switch_id)
 {
-    const struct ft_tuple *header = flow->tunnel ? &flow->tunnel->outer : &flow->tuple;
+    const struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
+    const struct ft_tuple *header = tunnel ? &tunnel->outer : &flow->tuple;
     const struct ft_said_of_flow *said = ft_hints_of(ft_join_hints(join), &flow->tuple);
 
     for (uint32_t i = 0; said && i < said->count; i++)

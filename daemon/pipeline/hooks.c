@@ -76,12 +76,13 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     Fabrictrace__Flow tuple;
+    struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
     struct hop_list old_hops, new_hops;
     char subject[FT_TUPLE_TEXT_BYTES], message[FT_TUPLE_TEXT_BYTES + 64], text[FT_TUPLE_TEXT_BYTES];
 
     flow->learnt = false;
-    if (flow->tunnel)
-        flow->tunnel->learnt = false;
+    if (tunnel)
+        tunnel->learnt = false;
     ft_tuple_format_key(&flow->tuple, subject);
     ft_tuple_format(&flow->tuple, text);
     snprintf(message, sizeof(message), "%s changed its path", text);
@@ -115,9 +116,12 @@ void ft_pipeline_on_entered(void *arg, const struct ft_observation *o, const str
 
     if (!p->edge || !p->edge[in])
         return;
-    for (uint16_t i = 0; i < ev->count; i++)
-        twice |= list[i].in != in && ft_is_port(list[i].in) && p->edge[list[i].in] &&
+    for (uint16_t i = 0; i < ev->count; i++) {
+        uint32_t other = ft_sighting_in(&list[i]);
+
+        twice |= other != in && ft_is_port(other) && p->edge[other] &&
                  list[i].last_ms > o->last_ms - ONE_WAY_MS;
+    }
     ft_discovery_entered(p->stages.discovery, &o->tuple.src, &o->agent, o->in_ifindex, o->last_ms,
                          twice);
 }
@@ -142,13 +146,13 @@ void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple)
 
     ft_pipeline_flush(p);
     flow = ft_join_withdraw(p->stages.join, tuple);
-    if (!flow || !flow->host->shown)
+    if (!flow || !ft_flow_host(flow)->shown)
         return;
     /* The window that its rate is of, as everywhere. */
     span.start_ms = (flow->bytes_window ? flow->bytes_window : flow->window) * window_ms;
     span.end_ms = span.start_ms + window_ms;
     ft_emit_path(&p->emitter, p->stages.join, flow, &span);
-    flow->host->shown = false;
+    ft_flow_host(flow)->shown = false;
     flow->published = flow->ended ? (uint8_t)(flow->state + 1) : 0;
 }
 

@@ -242,11 +242,12 @@ static bool is_known(const struct ft_join *join, const struct ft_flow *flow)
 static const struct agent *agent_of(const struct ft_prober *p, const struct ft_flow *flow)
 {
     char host[FT_PROBER_NAME] = "";
+    const struct ft_flow_host *said = ft_flow_host(flow);
     const struct agent *agent;
 
-    if (!flow->host || !flow->host->src_host || strlen(flow->host->src_host) >= FT_PROBER_NAME)
+    if (!said || !said->src_host || strlen(said->src_host) >= FT_PROBER_NAME)
         return NULL;
-    memcpy(host, flow->host->src_host, strlen(flow->host->src_host));
+    memcpy(host, said->src_host, strlen(said->src_host));
     agent = ft_table_find(p->agents, host);
     return agent && agent->until_ms >= p->now_ms ? agent : NULL;
 }
@@ -262,7 +263,7 @@ static void fill(struct ft_prober_question *q, const struct agent *agent,
     memcpy(q->host, agent->host, sizeof(q->host));
     q->request = (struct ft_probe_request){
         .tuple = flow->tuple,
-        .dst_qp = flow->host->qp_remote == FT_NONE ? 0 : flow->host->qp_remote,
+        .dst_qp = ft_flow_host(flow)->qp_remote == FT_NONE ? 0 : ft_flow_host(flow)->qp_remote,
         .switches = links == FT_NONE ? 0 : links + 1,
     };
 }

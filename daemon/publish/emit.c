@@ -37,8 +37,10 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
     struct ft_rate rate = {.bps = (uint64_t)bps, .lo_bps = (uint64_t)bps, .hi_bps = (uint64_t)bps};
 
     if (flow->bytes_by == FT_RATE_PSN) {
-        rate.lo_bps = (uint64_t)(flow->numbers->sent.bytes_lo * 8000 / (double)window_ms);
-        rate.hi_bps = (uint64_t)(flow->numbers->sent.bytes_hi * 8000 / (double)window_ms);
+        const struct ft_numbers_sent *sent = &ft_flow_numbers(flow)->sent;
+
+        rate.lo_bps = (uint64_t)(sent->bytes_lo * 8000 / (double)window_ms);
+        rate.hi_bps = (uint64_t)(sent->bytes_hi * 8000 / (double)window_ms);
     } else if (flow->bytes_by == FT_RATE_SAMPLES && flow->samples) {
         double error = 1.96 * sqrt(1.0 / flow->samples + lag_variance(flow, window_ms));
 
@@ -50,8 +52,11 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
 
 double ft_flow_variance(const struct ft_flow *flow, int64_t window_ms)
 {
-    if (flow->bytes_by == FT_RATE_PSN)
-        return flow->numbers->sent.error * flow->numbers->sent.error;
+    if (flow->bytes_by == FT_RATE_PSN) {
+        double error = ft_flow_numbers(flow)->sent.error;
+
+        return error * error;
+    }
     return flow->bytes_by == FT_RATE_HOST || !flow->samples
                ? 0
                : 1.0 / flow->samples + lag_variance(flow, window_ms);
@@ -270,7 +275,7 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
 
 static void fill_numbers(Fabrictrace__Path *out, const struct ft_flow *flow)
 {
-    const struct ft_flow_numbers *n = flow->numbers;
+    const struct ft_flow_numbers *n = ft_flow_numbers(flow);
 
     if (!n)
         return;
@@ -341,7 +346,7 @@ static void fill_pairing(Fabrictrace__Path *out, struct parts *parts, struct ft_
 
 static void fill_host(Fabrictrace__Path *out, struct parts *parts, const struct ft_flow *flow)
 {
-    const struct ft_flow_host *host = flow->host;
+    const struct ft_flow_host *host = ft_flow_host(flow);
 
     /* Samples are packets on the wire: their tuple is observed, whoever else computed it. */
     out->has_tuple_source = true;
@@ -357,7 +362,7 @@ static void fill_host(Fabrictrace__Path *out, struct parts *parts, const struct 
     parts->qp.remote = host->qp_remote;
     if (parts->qp.has_local || parts->qp.has_remote)
         out->qp = &parts->qp;
-    fill_pairing(out, parts, flow->host);
+    fill_pairing(out, parts, ft_flow_host(flow));
     out->has_pid = host->pid != 0;
     out->pid = host->pid;
     out->comm = text(host->comm);
@@ -404,6 +409,7 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     };
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Path out = FABRICTRACE__PATH__INIT;
+    const struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
     struct parts parts;
 
     out.has_window_start_ms = out.has_window_end_ms = true;
@@ -412,8 +418,8 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     out.fabric = text(ft_topology_fabric(ft_join_topology(join)));
     ft_emit_tuple(&parts.flow, &flow->tuple);
     out.flow = &parts.flow;
-    if (flow->tunnel) {
-        ft_emit_tuple(&parts.outer, &flow->tunnel->outer);
+    if (tunnel) {
+        ft_emit_tuple(&parts.outer, &tunnel->outer);
         out.outer = &parts.outer;
     }
     out.has_source_routed = out.source_routed = flow->source_routed;

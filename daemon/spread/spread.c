@@ -84,10 +84,10 @@ void ft_spread_begin(struct ft_spread *s)
  * the other end. */
 static uint32_t link_of(const struct ft_topology *t, const struct ft_sighting *s, bool own)
 {
-    uint32_t port = s->out;
+    uint32_t port = ft_sighting_out(s), in = ft_sighting_in(s);
 
     if (!own)
-        port = s->in != FT_NONE && ft_is_port(s->in) ? ft_topology_port(t, s->in)->peer : FT_NONE;
+        port = in != FT_NONE && ft_is_port(in) ? ft_topology_port(t, in)->peer : FT_NONE;
     if (port == FT_NONE || !ft_is_port(port) || ft_topology_port(t, port)->group == FT_NONE ||
         ft_topology_port(t, port)->direction != FT_DIRECTION_UP)
         return FT_NONE;
@@ -220,7 +220,7 @@ static void publish_flow(struct ft_spread *s, const struct ft_join *join,
     parts.out.flow = &tuple;
     parts.out.src_host = ft_spread_text(ft_flow_src_host(join, flow));
     parts.out.dst_host = ft_spread_text(ft_flow_dst_host(join, flow));
-    parts.out.job = flow->host ? ft_spread_text(flow->host->job) : NULL;
+    parts.out.job = ft_spread_text(ft_flow_job(flow));
     ft_spread_fill_alternation(&parts.out, alternation, alternation_p);
     ft_spread_hand_on(s, &parts, t, span, emitter);
 }
@@ -237,7 +237,7 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
     if (ft_role_answers(flow->role) || flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE)
         return;
     /* Where samples found no room, a link without any may have had some. */
-    if (flow->evidence.left_out & 1u << slot)
+    if (flow->left_out & 1u << slot)
         return;
     n = groups_of(t, flow, slot, groups);
     for (size_t i = 0; i < n; i++) {
@@ -264,7 +264,7 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
         if (seen > 1)
             alternation = ft_spread_alternation(p.links, g->link_count, &moved_p);
         p.sprayed = alternation == FT_ALTERNATION_SPRAYED || flow->state == FT_PATH_MULTIPATH;
-        count_trials(&p, ft_seconds_of(flow->evidence.seconds, slot));
+        count_trials(&p, ft_seconds_of(flow->seconds, slot));
         /* What came since is of the next window. */
         for (uint32_t k = p.first; k < p.end; k++)
             if (p.links[k].last_ms >= span->end_ms)
@@ -274,10 +274,10 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
             publish_flow(s, join, flow, &p, alternation, moved_p, span, emitter);
         }
         add_to(s, &key, &p, t);
-        if (!flow->host || !flow->host->job)
+        if (!ft_flow_job(flow))
             continue;
         key.kind = FABRICTRACE__SPREAD_OF__SPREAD_OF_JOB;
-        key.a = (uintptr_t)flow->host->job;
+        key.a = (uintptr_t)ft_flow_job(flow);
         key.b = 0;
         add_to(s, &key, &p, t);
     }

@@ -37,8 +37,8 @@ bool ft_spread_add_qp(struct ft_spread *s, const struct ft_topology *t, const st
     q->srcs |= !ft_ip_equal(&q->flow.src, &flow->tuple.src);
     q->dsts |= !ft_ip_equal(&q->flow.dst, &flow->tuple.dst);
     q->sports |= q->flow.sport != flow->tuple.sport;
-    if (flow->host && flow->host->job)
-        q->job = flow->host->job;
+    if (ft_flow_job(flow))
+        q->job = ft_flow_job(flow);
     ft_spread_add(q->entry.stats, p, t);
     return true;
 }

@@ -52,8 +52,7 @@ void ft_collisions_victim(Fabrictrace__Victim *v, Fabrictrace__Flow *tuple,
     v->rate_lo_bps = rate.lo_bps;
     v->src_host = (char *)(uintptr_t)ft_flow_src_host(join, flow);
     v->dst_host = (char *)(uintptr_t)ft_flow_dst_host(join, flow);
-    if (flow->host)
-        v->job = (char *)(uintptr_t)flow->host->job;
+    v->job = (char *)(uintptr_t)ft_flow_job(flow);
     if (ft_flow_ranks(join, flow, pairs, &more) == 1 && !more) {
         v->has_src_rank = v->has_dst_rank = true;
         v->src_rank = pairs[0].src;

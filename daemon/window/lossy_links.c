@@ -97,7 +97,7 @@ void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, s
 {
     uint32_t links[FT_LOSSY_LINKS_MAX], answers[FT_LOSSY_LINKS_MAX];
     struct ft_lossy_flow add = {.links = links, .answers = answers};
-    struct ft_flow_numbers *n = flow->numbers;
+    struct ft_flow_numbers *n = ft_flow_numbers(flow);
     const struct ft_flow *answer;
 
     if (l->ports != ft_topology_ports(ft_join_topology(join)) || !n ||

@@ -12,12 +12,14 @@
 /* Whether a sighting names the link's egress port, or its ingress port at the next switch. */
 static bool names_out(const struct ft_trial *trial, uint16_t i, const struct ft_hop *hop)
 {
-    return trial->list[i].out != FT_NONE && ft_sighting_matches(&trial->list[i], trial->t, hop);
+    return ft_sighting_out(&trial->list[i]) != FT_NONE &&
+           ft_sighting_matches(&trial->list[i], trial->t, hop);
 }
 
 static bool names_in(const struct ft_trial *trial, uint16_t i, const struct ft_hop *next)
 {
-    return trial->list[i].in != FT_NONE && ft_sighting_matches(&trial->list[i], trial->t, next);
+    return ft_sighting_in(&trial->list[i]) != FT_NONE &&
+           ft_sighting_matches(&trial->list[i], trial->t, next);
 }
 
 /* Whether samples of a switch name the links by which packets come in. Until it has had time to
@@ -91,7 +93,7 @@ static bool may_lie(const struct ft_trial *trial, uint32_t link)
 bool ft_trial_links_are_confirmed(const struct ft_trial *trial)
 {
     for (uint16_t i = 0; trial->by->verify && i < trial->count; i++) {
-        uint32_t in = trial->list[i].in, out = trial->list[i].out;
+        uint32_t in = ft_sighting_in(&trial->list[i]), out = ft_sighting_out(&trial->list[i]);
 
         if (!trial->usable[i])
             continue;
@@ -113,10 +115,11 @@ static bool is_named(const struct ft_trial *trial, const bool *use, uint32_t sta
 
     for (uint16_t i = 0; i < trial->count; i++)
         if (use[i] && trial->stage[i] == stage && trial->list[i].last_ms >= since_ms &&
-            (out ? trial->list[i].out : trial->list[i].in) != FT_NONE &&
-            ft_topology_ends_agree(trial->t, trial->list[i].in, one.in) &&
-            ft_topology_ends_agree(trial->t, trial->list[i].out, one.out) &&
-            ft_topology_end_switch(trial->t, out ? hop->out : hop->in) == trial->list[i].switch_id)
+            (out ? ft_sighting_out(&trial->list[i]) : ft_sighting_in(&trial->list[i])) != FT_NONE &&
+            ft_topology_ends_agree(trial->t, ft_sighting_in(&trial->list[i]), one.in) &&
+            ft_topology_ends_agree(trial->t, ft_sighting_out(&trial->list[i]), one.out) &&
+            ft_topology_end_switch(trial->t, out ? hop->out : hop->in) ==
+                ft_sighting_switch(&trial->list[i]))
             return true;
     return false;
 }
@@ -166,10 +169,10 @@ static void use_window(struct ft_trial *trial, uint8_t past, unsigned slot)
         const struct ft_sighting *s = &trial->list[i];
 
         trial->use[i] = false;
-        if (s->past != past || (s->switch_id & FT_SWITCH_UNKNOWN) || s->samples[slot] == 0)
+        if (s->past != past || (ft_sighting_switch(s) & FT_SWITCH_UNKNOWN) || s->samples[slot] == 0)
             continue;
-        trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, s->switch_id,
-                                         (struct ft_hop){s->in, s->out});
+        trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, ft_sighting_switch(s),
+                                         (struct ft_hop){ft_sighting_in(s), ft_sighting_out(s)});
         trial->use[i] = trial->stage[i] != FT_NONE;
     }
 }
@@ -187,11 +190,13 @@ static bool is_sampled(const struct ft_trial *trial, const struct ft_path *path,
 
         if (!trial->use[i])
             continue;
-        if (trial->stage[i] == h && s->out != FT_NONE && (!exact || s->out == hop->out) &&
-            ft_topology_ends_agree(trial->t, s->out, hop->out))
+        if (trial->stage[i] == h && ft_sighting_out(s) != FT_NONE &&
+            (!exact || ft_sighting_out(s) == hop->out) &&
+            ft_topology_ends_agree(trial->t, ft_sighting_out(s), hop->out))
             return true;
-        if (next && trial->stage[i] == h + 1 && s->in != FT_NONE && next->in != FT_NONE &&
-            (!exact || s->in == next->in) && ft_topology_ends_agree(trial->t, s->in, next->in))
+        if (next && trial->stage[i] == h + 1 && ft_sighting_in(s) != FT_NONE &&
+            next->in != FT_NONE && (!exact || ft_sighting_in(s) == next->in) &&
+            ft_topology_ends_agree(trial->t, ft_sighting_in(s), next->in))
             return true;
     }
     return false;

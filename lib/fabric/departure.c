@@ -54,7 +54,8 @@ bool ft_evidence_left_at(const struct ft_evidence *ev, const struct ft_judging *
             ft_sighting_matches(s, by->t, &known->hops[stage]))
             continue;
         /* Where it came in as before, it left by another port; else it did so further up. */
-        if (s->in != FT_NONE && ft_topology_ends_agree(by->t, s->in, known->hops[stage].in))
+        if (ft_sighting_in(s) != FT_NONE &&
+            ft_topology_ends_agree(by->t, ft_sighting_in(s), known->hops[stage].in))
             from = to = stage;
         else
             to = stage ? stage - 1 : 0;
@@ -78,7 +79,8 @@ bool ft_evidence_recount(struct ft_evidence *ev, const struct ft_judging *by,
     for (uint16_t i = 0; trial.usable[at] && i < trial.count; i++) {
         bool pair[FT_SIGHTINGS_MAX] = {false};
 
-        if (!trial.usable[i] || i == at || trial.list[i].switch_id == s->switch_id ||
+        if (!trial.usable[i] || i == at ||
+            ft_sighting_switch(&trial.list[i]) == ft_sighting_switch(s) ||
             trial.list[i].last_ms <= before_ms || trial.list[i].last_ms < uncertain_ms)
             continue;
         pair[i] = pair[at] = true;

@@ -21,8 +21,8 @@ static bool counts(const struct search *q, uint32_t i)
 {
     const struct ft_sighting *s = &q->list[i];
 
-    return !(s->switch_id & FT_SWITCH_UNKNOWN) && s->in != FT_NONE && s->out != FT_NONE &&
-           ft_is_port(s->in) && ft_is_port(s->out) && s->last_ms >= q->since_ms;
+    return ft_is_port(ft_sighting_in(s)) && ft_is_port(ft_sighting_out(s)) &&
+           s->last_ms >= q->since_ms;
 }
 
 static bool is_attached(const struct search *q, uint32_t nic, uint32_t port)
@@ -48,16 +48,16 @@ static void reach(struct search *q, uint32_t i, uint32_t before)
 static uint32_t walk(struct search *q, uint32_t src_nic)
 {
     for (uint32_t i = 0; i < q->count; i++)
-        if (counts(q, i) && is_attached(q, src_nic, q->list[i].in))
+        if (counts(q, i) && is_attached(q, src_nic, ft_sighting_in(&q->list[i])))
             reach(q, i, FT_NONE);
     for (uint32_t next = 0; next < q->queued; next++) {
         uint32_t at = q->queue[next];
-        uint32_t peer = ft_topology_port(q->t, q->list[at].out)->peer;
+        uint32_t peer = ft_topology_port(q->t, ft_sighting_out(&q->list[at]))->peer;
 
-        if (is_attached(q, q->dst_nic, q->list[at].out))
+        if (is_attached(q, q->dst_nic, ft_sighting_out(&q->list[at])))
             return at;
         for (uint32_t i = 0; peer != FT_NONE && i < q->count; i++)
-            if (counts(q, i) && q->list[i].in == peer)
+            if (counts(q, i) && ft_sighting_in(&q->list[i]) == peer)
                 reach(q, i, at);
     }
     return FT_NONE;
@@ -100,7 +100,7 @@ bool ft_detour_find(const struct ft_sighting *list, uint32_t count, const struct
         return false;
     d.hop_count = q.depth[last];
     for (uint32_t h = d.hop_count; h-- > 0; last = q.before[last])
-        d.hops[h] = (struct ft_hop){list[last].in, list[last].out};
+        d.hops[h] = (struct ft_hop){ft_sighting_in(&list[last]), ft_sighting_out(&list[last])};
     d.at = bend_of(t, &d);
     if (d.at == FT_NONE)
         return false;

@@ -7,6 +7,12 @@
 #include <string.h>
 
 #include "lib/fabric/evidence_impl.h"
+#include "lib/fabric/topology_impl.h"
+
+_Static_assert(FT_SWITCHES_MAX <= FT_SIGHTING_STRANGER, "ids of switches in a sighting");
+_Static_assert(FT_ENDS_MAX <= FT_LAG_BIT, "ids of ports");
+_Static_assert((FT_LAG_BIT | (FT_ENDS_MAX - 1)) < FT_SIGHTING_NO_END, "ends in a sighting");
+_Static_assert(sizeof(struct ft_sighting) == 44, "a sighting");
 
 void ft_evidence_init(struct ft_evidence *ev)
 {
@@ -22,16 +28,18 @@ void ft_evidence_free(struct ft_evidence *ev)
 
 static bool grow(struct ft_evidence *ev)
 {
-    uint16_t size = ev->size ? ev->size * 2 : FT_SIGHTINGS_OWN * 2;
+    uint32_t size = ev->size ? ev->size * 2 : FT_SIGHTINGS_OWN * 2;
     struct ft_sighting *list;
 
+    if (ev->size > FT_SIGHTINGS_MAX / 2)
+        size = FT_SIGHTINGS_MAX;
     list = realloc(ev->size ? ev->list : NULL, size * sizeof(*list));
     if (!list)
         return false;
     if (!ev->size)
         memcpy(list, ev->own, sizeof(ev->own));
     ev->list = list;
-    ev->size = size & 0x3fffu;
+    ev->size = size & 0x1ffu;
     return true;
 }
 
@@ -74,16 +82,25 @@ static void extend(struct ft_sighting *s, const struct ft_seen *seen)
         s->last_ms - first_ms < UINT32_MAX ? (uint32_t)(s->last_ms - first_ms) : UINT32_MAX;
 }
 
+static bool is_same_hop(const struct ft_sighting *a, const struct ft_sighting *b)
+{
+    return a->known_switch == b->known_switch && a->in_or_stranger == b->in_or_stranger &&
+           a->out_kept == b->out_kept;
+}
+
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
                                     int64_t uncertain_ms, int64_t *before_ms)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
+    struct ft_sighting made = {.source = seen->source,
+                               .last_ms = seen->last_ms,
+                               .lasted_ms = (uint32_t)(seen->last_ms - seen->first_ms)};
     struct ft_sighting *s;
 
+    ft_sighting_set_hop(&made, seen->switch_id, seen->in, seen->out);
     for (uint16_t i = 0; i < ev->count; i++) {
         s = &list[i];
-        if (s->switch_id == seen->switch_id && s->in == seen->in && s->out == seen->out &&
-            s->source == seen->source && s->past == FT_PRESENT) {
+        if (is_same_hop(s, &made) && s->source == seen->source && s->past == FT_PRESENT) {
             bool turned = was_left(list, ev->count, s, uncertain_ms);
 
             *before_ms = s->last_ms;
@@ -98,12 +115,7 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
     if (ev->count == (ev->size ? ev->size : FT_SIGHTINGS_OWN) && (seen->no_room || !grow(ev)))
         return NULL;
     s = &ft_evidence_list(ev)[ev->count++];
-    *s = (struct ft_sighting){.switch_id = seen->switch_id,
-                              .in = seen->in,
-                              .out = seen->out,
-                              .source = seen->source,
-                              .last_ms = seen->last_ms,
-                              .lasted_ms = (uint32_t)(seen->last_ms - seen->first_ms)};
+    *s = made;
     *before_ms = INT64_MIN;
     return s;
 }
@@ -112,8 +124,7 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
  * exporter that nobody knows had seen it. */
 static void forget_ports(struct ft_sighting *s)
 {
-    s->switch_id |= FT_SWITCH_UNKNOWN;
-    s->in = s->out = FT_NONE;
+    ft_sighting_set_hop(s, ft_sighting_switch(s) | FT_SWITCH_UNKNOWN, FT_NONE, FT_NONE);
 }
 
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
@@ -179,10 +190,10 @@ void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *
         const struct ft_sighting *s = &list[i];
         uint64_t samples = (uint64_t)s->samples[0] + s->samples[1];
 
-        if (s->switch_id != ft_topology_end_switch(t, port) || s->past != FT_PRESENT)
+        if (ft_sighting_switch(s) != ft_topology_end_switch(t, port) || s->past != FT_PRESENT)
             continue;
         *here += samples;
-        if (ft_topology_ends_agree(t, s->out, hop->out))
+        if (ft_topology_ends_agree(t, ft_sighting_out(s), hop->out))
             *by_hop += samples;
     }
 }
@@ -196,8 +207,10 @@ enum alike {
 
 static bool are_alike(const struct ft_sighting *a, const struct ft_sighting *b, unsigned in)
 {
-    return a->switch_id == b->switch_id && (!(in & ALIKE_SOURCE) || a->source == b->source) &&
-           (!(in & ALIKE_IN) || a->in == b->in) && (!(in & ALIKE_OUT) || a->out == b->out);
+    return ft_sighting_switch(a) == ft_sighting_switch(b) &&
+           (!(in & ALIKE_SOURCE) || a->source == b->source) &&
+           (!(in & ALIKE_IN) || ft_sighting_in(a) == ft_sighting_in(b)) &&
+           (!(in & ALIKE_OUT) || a->out_kept == b->out_kept);
 }
 
 /* Groups are summed at their first. */
@@ -242,8 +255,9 @@ static struct ft_volume sum_over_ports(const struct ft_sighting *list, uint16_t 
     for (uint16_t k = i; k < count; k++) {
         struct ft_volume own;
 
-        if (list[k].switch_id != list[i].switch_id || !is_first(list, k, port) ||
-            !ft_is_port(port == ALIKE_IN ? list[k].in : list[k].out))
+        if (ft_sighting_switch(&list[k]) != ft_sighting_switch(&list[i]) ||
+            !is_first(list, k, port) ||
+            !ft_is_port(port == ALIKE_IN ? ft_sighting_in(&list[k]) : ft_sighting_out(&list[k])))
             continue;
         own = best_source(list, count, k, port, slot);
         if (own.samples > most)
@@ -258,7 +272,8 @@ static struct ft_volume sum_over_ports(const struct ft_sighting *list, uint16_t 
 static bool has_sources(const struct ft_sighting *list, uint16_t count, uint16_t i)
 {
     for (uint16_t k = i; k < count; k++)
-        if (list[k].switch_id == list[i].switch_id && list[k].source != list[i].source)
+        if (ft_sighting_switch(&list[k]) == ft_sighting_switch(&list[i]) &&
+            list[k].source != list[i].source)
             return true;
     return false;
 }
@@ -323,8 +338,8 @@ void ft_evidence_attested(const struct ft_evidence *ev, const struct ft_topology
             const struct ft_sighting *s = &list[i];
 
             if (s->past == FT_PRESENT && s->last_ms > newest &&
-                ((s->out != FT_NONE && ft_sighting_matches(s, t, hop)) ||
-                 (next && s->in != FT_NONE && ft_sighting_matches(s, t, next))))
+                ((ft_sighting_out(s) != FT_NONE && ft_sighting_matches(s, t, hop)) ||
+                 (next && ft_sighting_in(s) != FT_NONE && ft_sighting_matches(s, t, next))))
                 newest = s->last_ms;
         }
         if (newest == INT64_MIN)
@@ -368,7 +383,7 @@ static void count_on(const struct ft_evidence *ev, const struct ft_topology *t,
 
     *on = *off = 0;
     for (uint16_t i = 0; i < ev->count; i++) {
-        if (list[i].samples[slot] == 0 || (list[i].switch_id & FT_SWITCH_UNKNOWN) ||
+        if (list[i].samples[slot] == 0 || (ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN) ||
             (present && list[i].past != FT_PRESENT))
             continue;
         is_on(&list[i], t, path) ? ++*on : ++*off;
@@ -413,8 +428,8 @@ bool ft_evidence_above_leaf(const struct ft_evidence *ev, const struct ft_topolo
     const struct ft_sighting *list = ft_evidence_list(ev);
 
     for (uint16_t i = 0; i < ev->count; i++)
-        if (!(list[i].switch_id & FT_SWITCH_UNKNOWN) &&
-            ft_topology_switch(t, list[i].switch_id)->tier > FT_TIER_LEAF)
+        if (!(ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN) &&
+            ft_topology_switch(t, ft_sighting_switch(&list[i]))->tier > FT_TIER_LEAF)
             return true;
     return false;
 }

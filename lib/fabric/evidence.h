@@ -45,25 +45,68 @@
 
 /* Sightings of a path that the flow has left carry the number of that path, from 1. */
 #define FT_PRESENT   0
-#define FT_PAST_NONE UINT8_MAX /* of a path that was never known */
+#define FT_PAST_NONE 15 /* of a path that was never known */
 
-/* Each flow has some of these: 48 bytes. Unix milliseconds of the years up to 6429. */
-#define FT_SIGHTING_MS_BITS   48
+/* Unix milliseconds of the years up to 2248. */
+#define FT_SIGHTING_MS_BITS   44
 #define FT_SIGHTING_BYTES_MAX ((UINT64_C(1) << 48) - 1)
 
+/* In the upper half of a number with FT_SWITCH_UNKNOWN, which stands in place of the switch. */
+#define FT_SIGHTING_STRANGER (FT_SWITCH_UNKNOWN >> 16)
+
+/* In place of a port or aggregate: the sample did not name one that we know. */
+#define FT_SIGHTING_NO_END 0x0fffffffu
+
+/* Each flow has some of these: 44 bytes, which alignment to 8 would make 48. */
 struct ft_sighting {
-    uint32_t switch_id;
-    uint32_t in; /* ports or aggregates; FT_NONE: the sample did not name one that we know */
-    uint32_t out;
-    uint32_t source; /* who took the samples: two sources may have sampled the same packets */
     int64_t last_ms : FT_SIGHTING_MS_BITS;
-    uint64_t past : 8;       /* FT_PRESENT; else it counts for the volume alone */
-    uint64_t seconds : 8;    /* in which it had samples, ft_seconds_of() */
-    uint32_t lasted_ms;      /* of the stretch that ends with last_ms */
-    uint32_t samples[2];     /* by parity of the window's number */
-    uint32_t bytes_low[2];   /* of their bytes, ft_sighting_bytes() */
+    uint64_t past : 4;            /* FT_PRESENT; else it counts for the volume alone */
+    uint64_t known_switch : 16;   /* ft_sighting_switch() */
+    uint64_t in_or_stranger : 28; /* ft_sighting_in() */
+    uint64_t out_kept : 28;       /* ft_sighting_out() */
+    uint64_t seconds : 8;         /* in which it had samples, ft_seconds_of() */
+    uint32_t source;       /* who took the samples: two sources may have sampled the same packets */
+    uint32_t lasted_ms;    /* of the stretch that ends with last_ms */
+    uint32_t samples[2];   /* by parity of the window's number */
+    uint32_t bytes_low[2]; /* of their bytes, ft_sighting_bytes() */
     uint16_t bytes_above[2]; /* the bits above those */
-};
+} __attribute__((packed, aligned(4)));
+
+/* Its switch; of one that the topology does not know, which has no ports either, a number with
+ * FT_SWITCH_UNKNOWN. */
+static inline uint32_t ft_sighting_switch(const struct ft_sighting *s)
+{
+    uint32_t id = s->known_switch;
+
+    return id & FT_SIGHTING_STRANGER ? id << 16 | s->in_or_stranger : id;
+}
+
+static inline uint32_t ft_sighting_end(uint32_t kept)
+{
+    return kept == FT_SIGHTING_NO_END ? FT_NONE : kept;
+}
+
+/* The ports or aggregates that samples came in and went out by; FT_NONE: they did not name one that
+ * we know. */
+static inline uint32_t ft_sighting_in(const struct ft_sighting *s)
+{
+    return s->known_switch & FT_SIGHTING_STRANGER ? FT_NONE : ft_sighting_end(s->in_or_stranger);
+}
+
+static inline uint32_t ft_sighting_out(const struct ft_sighting *s)
+{
+    return ft_sighting_end(s->out_kept);
+}
+
+static inline void ft_sighting_set_hop(struct ft_sighting *s, uint32_t switch_id, uint32_t in,
+                                       uint32_t out)
+{
+    bool stranger = switch_id & FT_SWITCH_UNKNOWN;
+
+    s->known_switch = (stranger ? switch_id >> 16 : switch_id) & 0xffff;
+    s->in_or_stranger = stranger ? switch_id & 0xffff : in & FT_SIGHTING_NO_END;
+    s->out_kept = stranger ? FT_SIGHTING_NO_END : out & FT_SIGHTING_NO_END;
+}
 
 static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)
 {
@@ -116,14 +159,11 @@ struct ft_evidence {
     union {
         struct ft_sighting own[FT_SIGHTINGS_OWN];
         struct ft_sighting *list; /* heap, where size is not 0 */
-    };
-    uint16_t count;
-    uint16_t size : 14;    /* 0: own */
-    uint16_t left_out : 2; /* windows, a bit for each parity, of which samples found no room */
-    uint8_t returns;
-    uint8_t stays;
-    uint8_t seconds; /* in which it had samples, as in struct ft_sighting */
-    uint8_t second;  /* the newest of them: the low bits of its Unix time */
+    } __attribute__((packed, aligned(4)));
+    uint32_t count : 9;
+    uint32_t size : 9; /* 0: own */
+    uint32_t returns : 7;
+    uint32_t stays : 7;
 };
 
 /* Samples of a flow at a switch, as folded. */

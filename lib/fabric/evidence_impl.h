@@ -14,9 +14,12 @@ static inline struct ft_sighting *ft_evidence_list(const struct ft_evidence *ev)
 /* Whether one source saw the flow at two hops of one switch. */
 static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct ft_sighting *b)
 {
-    return a->switch_id == b->switch_id && a->source == b->source &&
-           ((a->in != b->in && a->in != FT_NONE && b->in != FT_NONE) ||
-            (a->out != b->out && a->out != FT_NONE && b->out != FT_NONE));
+    uint32_t a_in = ft_sighting_in(a), b_in = ft_sighting_in(b);
+
+    return ft_sighting_switch(a) == ft_sighting_switch(b) && a->source == b->source &&
+           ((a_in != b_in && a_in != FT_NONE && b_in != FT_NONE) ||
+            (ft_sighting_out(a) != ft_sighting_out(b) && ft_sighting_out(a) != FT_NONE &&
+             ft_sighting_out(b) != FT_NONE));
 }
 
 /* Whether another source has more of the same way through the switch: its samples may be of the
@@ -33,8 +36,9 @@ void ft_evidence_count(struct ft_evidence *ev, bool turned);
 static inline bool ft_sighting_matches(const struct ft_sighting *s, const struct ft_topology *t,
                                        const struct ft_hop *hop)
 {
-    return ft_topology_port(t, hop->in)->switch_id == s->switch_id &&
-           ft_topology_ends_agree(t, s->in, hop->in) && ft_topology_ends_agree(t, s->out, hop->out);
+    return ft_topology_port(t, hop->in)->switch_id == ft_sighting_switch(s) &&
+           ft_topology_ends_agree(t, ft_sighting_in(s), hop->in) &&
+           ft_topology_ends_agree(t, ft_sighting_out(s), hop->out);
 }
 
 #endif

@@ -117,7 +117,7 @@ static bool is_outlier(struct ft_trial *trial, uint16_t i)
 
     alone[i] = trial->usable[i];
     return trial->usable[i] ? !ft_trial_fits(trial, alone)
-                            : !(trial->list[i].switch_id & FT_SWITCH_UNKNOWN) &&
+                            : !(ft_sighting_switch(&trial->list[i]) & FT_SWITCH_UNKNOWN) &&
                                   trial->list[i].past == FT_PRESENT;
 }
 
@@ -191,10 +191,11 @@ static int64_t uncertain_until(const struct ft_trial *trial, uint32_t end)
 static int64_t doubt_at(const struct ft_trial *trial, const struct ft_sighting *s, uint32_t stage,
                         const struct ft_path *path)
 {
-    int64_t until_ms = uncertain_until(trial, s->out), ms;
+    int64_t until_ms = uncertain_until(trial, ft_sighting_out(s)), ms;
+    uint32_t in = ft_sighting_in(s);
 
-    if (s->in != FT_NONE && ft_is_port(s->in)) {
-        ms = uncertain_until(trial, ft_topology_port(trial->t, s->in)->peer);
+    if (ft_is_port(in)) {
+        ms = uncertain_until(trial, ft_topology_port(trial->t, in)->peer);
         until_ms = ms > until_ms ? ms : until_ms;
     }
     if (stage >= path->hop_count || !ft_sighting_matches(s, trial->t, &path->hops[stage]))

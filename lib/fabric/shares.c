@@ -42,7 +42,7 @@ static uint32_t best_stage(const struct ft_trial *trial, enum ft_slots slots)
         if (!trial->use[i])
             continue;
         samples[trial->stage[i]] += samples_of(s, slots);
-        vague[trial->stage[i]] |= ft_is_lag(s->in) || ft_is_lag(s->out);
+        vague[trial->stage[i]] |= ft_is_lag(ft_sighting_in(s)) || ft_is_lag(ft_sighting_out(s));
         sightings[trial->stage[i]]++;
     }
     for (uint32_t stage = 0; stage < FT_PATH_HOPS_MAX; stage++)

@@ -20,8 +20,8 @@
 #define FT_SPEED_MAX_BPS UINT64_C(1000000000000000)
 
 /* One end of a hop is a port, or an aggregate of ports where that is all that is certain: the id of
- * the aggregate with this bit. */
-#define FT_LAG_BIT 0x80000000u
+ * the aggregate with this bit. Sightings of flows have 28 bits for one (evidence.h). */
+#define FT_LAG_BIT 0x08000000u
 
 static inline bool ft_is_lag(uint32_t end)
 {

@@ -258,9 +258,14 @@ static uint32_t new_port(struct ft_topology_builder *b, uint32_t switch_id, cons
                          struct ft_diag *diag)
 {
     uint32_t id = b->ports.count;
-    char *copy = enter_name(b, switch_id, "port", name, id, diag);
     struct ft_new_port *port;
+    char *copy;
 
+    if (id == FT_ENDS_MAX) {
+        complain(b, diag, "port '%s' is over the limit of %u ports", name, FT_ENDS_MAX);
+        return FT_NONE;
+    }
+    copy = enter_name(b, switch_id, "port", name, id, diag);
     if (!copy)
         return FT_NONE;
     port = add_item(&b->ports, sizeof(*port));
@@ -345,6 +350,10 @@ uint32_t ft_topology_add_lag(struct ft_topology_builder *b, uint32_t switch_id, 
     }
     if (!ifindex_fits(b, switch_id, name, FT_NONE, ifindex, diag))
         return FT_NONE;
+    if (id == FT_ENDS_MAX) {
+        complain(b, diag, "aggregate '%s' is over the limit of %u aggregates", name, FT_ENDS_MAX);
+        return FT_NONE;
+    }
     copy = enter_name(b, FT_NAMESPACE_LAGS | switch_id, "aggregate", name, id, diag);
     if (!copy)
         return FT_NONE;

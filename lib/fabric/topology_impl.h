@@ -15,7 +15,9 @@
 
 /* The matrices of distances grow with leaves x switches; this keeps them below 512 MiB. */
 #define FT_SWITCHES_MAX 16384
-#define FT_UNREACHABLE  UINT8_MAX
+/* Ports, and aggregates: 8,191 of each switch; ids stay below FT_LAG_BIT. */
+#define FT_ENDS_MAX    (FT_SWITCHES_MAX * 8191u)
+#define FT_UNREACHABLE UINT8_MAX
 
 /* Where something was added. file is an index into the builder's list. */
 struct ft_stated_at {

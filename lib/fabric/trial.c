@@ -34,10 +34,11 @@ static void agree_on_leaf(struct ft_trial *trial)
         for (uint16_t i = 0; i < trial->count; i++) {
             const struct ft_sighting *s = &trial->list[i];
 
-            stage[i] = !trial->usable[i]
-                           ? FT_NONE
-                           : ft_paths_stage_from(by->t, by->src_nic, a, by->dst_nic, s->switch_id,
-                                                 (struct ft_hop){s->in, s->out});
+            stage[i] =
+                !trial->usable[i]
+                    ? FT_NONE
+                    : ft_paths_stage_from(by->t, by->src_nic, a, by->dst_nic, ft_sighting_switch(s),
+                                          (struct ft_hop){ft_sighting_in(s), ft_sighting_out(s)});
             agree += stage[i] != FT_NONE;
         }
         for (uint16_t i = 0; agree > most && i < trial->count; i++)
@@ -64,13 +65,13 @@ void ft_trial_init(struct ft_trial *trial, const struct ft_evidence *ev,
         trial->usable[i] = trial->recent[i] = false;
         if (s->past != FT_PRESENT)
             continue;
-        if (s->switch_id & FT_SWITCH_UNKNOWN) {
+        if (ft_sighting_switch(s) & FT_SWITCH_UNKNOWN) {
             trial->strange = true;
             continue;
         }
         trial->known = true;
-        trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, s->switch_id,
-                                         (struct ft_hop){s->in, s->out});
+        trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, ft_sighting_switch(s),
+                                         (struct ft_hop){ft_sighting_in(s), ft_sighting_out(s)});
         trial->usable[i] = trial->stage[i] != FT_NONE;
         trial->off_path |= !trial->usable[i];
     }
@@ -99,11 +100,11 @@ static void find_via(const struct ft_trial *trial, uint32_t via[FT_PATH_HOPS_MAX
 
         if (!trial->use[i] || stage == FT_NONE)
             continue;
-        via[stage] = s->switch_id;
-        next = switch_behind(trial->t, s->in);
+        via[stage] = ft_sighting_switch(s);
+        next = switch_behind(trial->t, ft_sighting_in(s));
         if (stage > 0 && next != FT_NONE)
             via[stage - 1] = next;
-        next = switch_behind(trial->t, s->out);
+        next = switch_behind(trial->t, ft_sighting_out(s));
         if (stage + 1 < FT_PATH_HOPS_MAX && next != FT_NONE)
             via[stage + 1] = next;
     }
@@ -233,8 +234,9 @@ static bool link_stretch(const struct ft_trial *trial, const bool *use, const st
     for (uint16_t i = 0; i < trial->count; i++) {
         const struct ft_sighting *s = &trial->list[i];
 
-        if (!use[i] || !((s->out != FT_NONE && ft_sighting_matches(s, trial->t, hop)) ||
-                         (s->in != FT_NONE && ft_sighting_matches(s, trial->t, hop + 1))))
+        if (!use[i] ||
+            !((ft_sighting_out(s) != FT_NONE && ft_sighting_matches(s, trial->t, hop)) ||
+              (ft_sighting_in(s) != FT_NONE && ft_sighting_matches(s, trial->t, hop + 1))))
             continue;
         of[count++] = s;
         if (s->last_ms > *last_ms)

@@ -79,7 +79,7 @@ struct ft_flow *__wrap_ft_join_find(const struct ft_join *join, const struct ft_
         return &flow;
     }
     flow.evidence.count = 1;
-    flow.evidence.own[0].in = sampled[tuple->sport].end;
+    ft_sighting_set_hop(&flow.evidence.own[0], 0, sampled[tuple->sport].end, FT_NONE);
     flow.evidence.own[0].last_ms = NOW - 12000 + sampled[tuple->sport].after_ms;
     return &flow;
 }

@@ -37,11 +37,10 @@ static uint32_t port(const char *switch_name, const char *name)
 
 static void see(const char *switch_name, const char *in, const char *out, int64_t last_ms)
 {
-    list[count++] = (struct ft_sighting){.switch_id = ft_topology_find_switch(t, switch_name),
-                                         .in = in ? port(switch_name, in) : FT_NONE,
-                                         .out = out ? port(switch_name, out) : FT_NONE,
-                                         .last_ms = last_ms,
-                                         .samples = {1, 0}};
+    list[count] = (struct ft_sighting){.last_ms = last_ms, .samples = {1, 0}};
+    ft_sighting_set_hop(&list[count++], ft_topology_find_switch(t, switch_name),
+                        in ? port(switch_name, in) : FT_NONE,
+                        out ? port(switch_name, out) : FT_NONE);
 }
 
 /* From host 0 of leaf0 to host 0 of leaf1, by spine0, leaf2 and spine1. */
@@ -94,13 +93,14 @@ START_TEST(what_is_not_sampled_is_not_filled_in)
         ck_assert_int_eq(find(&d), false);
         list[i].last_ms = NOW_MS - SECONDS;
         ck_assert(find(&d));
-        list[i].in = FT_NONE;
+        ft_sighting_set_hop(&list[i], ft_sighting_switch(&kept), FT_NONE, ft_sighting_out(&kept));
         ck_assert(!find(&d));
         list[i] = kept;
-        list[i].out = FT_NONE;
+        ft_sighting_set_hop(&list[i], ft_sighting_switch(&kept), ft_sighting_in(&kept), FT_NONE);
         ck_assert(!find(&d));
         list[i] = kept;
-        list[i].switch_id = FT_SWITCH_UNKNOWN;
+        ft_sighting_set_hop(&list[i], FT_SWITCH_UNKNOWN, ft_sighting_in(&kept),
+                            ft_sighting_out(&kept));
         ck_assert(!find(&d));
         list[i] = kept;
     }

@@ -68,7 +68,7 @@ static bool is_known(const struct ft_tuple *outer)
 {
     const struct ft_tuple *known = ft_flow_outer(rig.join, flow());
 
-    ck_assert(!known || ft_tuple_equal(known, &flow()->tunnel->outer));
+    ck_assert(!known || ft_tuple_equal(known, &ft_flow_tunnel(flow())->outer));
     return known && ft_tuple_equal(known, outer);
 }
 
@@ -81,7 +81,7 @@ START_TEST(the_newest_sample_says_it)
     ck_assert(is_known(&a));
     /* What comes late is of before. */
     in_transit(2000, &b);
-    ck_assert(ft_tuple_equal(&flow()->tunnel->outer, &a));
+    ck_assert(ft_tuple_equal(&ft_flow_tunnel(flow())->outer, &a));
     ck_assert(!ft_flow_outer(rig.join, flow()));
     join_rig_close(&rig);
 }
@@ -93,12 +93,12 @@ START_TEST(one_that_changed_is_known_when_it_has_stayed)
 
     open_rig();
     in_transit(1000, &a);
-    flow()->tunnel->learnt = true;
+    ft_flow_tunnel(flow())->learnt = true;
     in_transit(2000, &a);
-    ck_assert(flow()->tunnel->learnt);
+    ck_assert(ft_flow_tunnel(flow())->learnt);
     in_transit(3000, &b);
-    ck_assert(ft_tuple_equal(&flow()->tunnel->outer, &b));
-    ck_assert(!flow()->tunnel->learnt);
+    ck_assert(ft_tuple_equal(&ft_flow_tunnel(flow())->outer, &b));
+    ck_assert(!ft_flow_tunnel(flow())->learnt);
     for (int64_t ms = 3000; ms < 32000; ms += 1000) {
         in_transit(ms, &b);
         ck_assert(!ft_flow_outer(rig.join, flow()));
@@ -173,7 +173,7 @@ START_TEST(what_may_be_srv6_is_not_known)
     outer.sport = outer.dport = 0;
     outer.proto = 41;
     in_transit(1000, &outer);
-    ck_assert(ft_tuple_equal(&flow()->tunnel->outer, &outer));
+    ck_assert(ft_tuple_equal(&ft_flow_tunnel(flow())->outer, &outer));
     ck_assert(!ft_flow_outer(rig.join, flow()));
     join_rig_close(&rig);
 }

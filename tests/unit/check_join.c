@@ -117,8 +117,8 @@ START_TEST(both_sides_meet_on_the_tuple)
     ck_assert_int_eq(flow->role, FT_ROLE_DATA);
     ck_assert_uint_eq(flow->path.hop_count, 3);
     ck_assert_str_eq(ft_topology_port(t, flow->path.hops[0].out)->name, "up2");
-    ck_assert_str_eq(flow->host->src_host, "h0-0");
-    ck_assert_uint_eq(flow->host->qp_remote, 24);
+    ck_assert_str_eq(ft_flow_host(flow)->src_host, "h0-0");
+    ck_assert_uint_eq(ft_flow_host(flow)->qp_remote, 24);
     ck_assert_uint_eq(judged, 1);
     age_all(100, START_MS + WINDOW_MS);
     ck_assert_uint_eq(flow->bytes, 777);
@@ -199,8 +199,8 @@ START_TEST(a_report_over_the_edge_is_divided)
     ck_assert_int_eq(ft_join_report(join, &over), FT_JOIN_OK);
     flow = ft_join_find(join, &r.tuple);
     /* 1.5 of its 2 seconds lie in the first window. */
-    ck_assert_uint_eq(flow->host->sent_bytes[0], 1600);
-    ck_assert_uint_eq(flow->host->sent_bytes[1], 500);
+    ck_assert_uint_eq(ft_flow_host(flow)->sent_bytes[0], 1600);
+    ck_assert_uint_eq(ft_flow_host(flow)->sent_bytes[1], 500);
     ck_assert_int_eq(flow->state, FT_PATH_UNRESOLVED);
     ck_assert_int_eq(flow->reason, FT_REASON_NO_SAMPLES);
     close_join();
@@ -219,16 +219,16 @@ START_TEST(a_report_of_many_windows_is_no_burst)
     ck_assert_int_eq(ft_join_report(join, &opens), FT_JOIN_OK);
     ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
     flow = ft_join_find(join, &r.tuple);
-    ck_assert_uint_eq(flow->host->sent_bytes[0], 10000);
-    ck_assert_uint_eq(flow->host->sent_bytes[1], 5000);
+    ck_assert_uint_eq(ft_flow_host(flow)->sent_bytes[0], 10000);
+    ck_assert_uint_eq(ft_flow_host(flow)->sent_bytes[1], 5000);
     /* The window before is closed by now, and its part comes late. */
     ft_join_seal(join);
     ft_join_close(join);
     r.tuple.sport = 3;
     ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
     flow = ft_join_find(join, &r.tuple);
-    ck_assert_uint_eq(flow->host->sent_bytes[0], 0);
-    ck_assert_uint_eq(flow->host->sent_bytes[1], 5000);
+    ck_assert_uint_eq(ft_flow_host(flow)->sent_bytes[0], 0);
+    ck_assert_uint_eq(ft_flow_host(flow)->sent_bytes[1], 5000);
     close_join();
 }
 END_TEST
@@ -450,15 +450,15 @@ START_TEST(names_of_jobs_that_are_over_make_room)
             snprintf(job, sizeof(job), "job %u of %u", i, window);
             ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
             flow = ft_join_find(join, &r.tuple);
-            ck_assert_ptr_nonnull(flow->host->job);
-            ck_assert_str_eq(flow->host->job, job);
+            ck_assert_ptr_nonnull(ft_flow_host(flow)->job);
+            ck_assert_str_eq(ft_flow_host(flow)->job, job);
         }
         close_window();
-        ck_assert_str_eq(flow->host->job, job);
+        ck_assert_str_eq(ft_flow_host(flow)->job, job);
         stays = ft_join_find(join, &steady.tuple);
-        ck_assert_str_eq(stays->host->job, "always");
-        ck_assert_str_eq(stays->host->src_host, "h0-1");
-        ck_assert_str_eq(flow->host->src_host, "h0-0");
+        ck_assert_str_eq(ft_flow_host(stays)->job, "always");
+        ck_assert_str_eq(ft_flow_host(stays)->src_host, "h0-1");
+        ck_assert_str_eq(ft_flow_host(flow)->src_host, "h0-0");
     }
     close_join();
 }

@@ -18,7 +18,7 @@ static struct ft_path paths[SPINES];
 static void setup(void)
 {
     t = leafspine(2, SPINES, 1);
-    flow = (struct ft_flow){.moves = NULL};
+    flow = (struct ft_flow){.parts = NULL};
     ft_evidence_init(&flow.evidence);
     ck_assert_uint_eq(ft_paths_walk(t, 0, 1, NULL, NULL, paths, SPINES, SPINES), SPINES);
 }
@@ -26,7 +26,7 @@ static void setup(void)
 static void teardown(void)
 {
     ft_evidence_free(&flow.evidence);
-    free(flow.moves);
+    free(flow.parts);
     ft_topology_free(t);
 }
 
@@ -158,10 +158,10 @@ START_TEST(the_last_move_is_known_while_its_window_is_open)
     setup();
     ft_moves_leave(&flow, &paths[0], 6000);
     ft_moves_forget(&flow, 0);
-    ck_assert_ptr_nonnull(flow.moves);
-    ck_assert_uint_eq(flow.moves->count, 1);
+    ck_assert_ptr_nonnull(ft_flow_moves(&flow));
+    ck_assert_uint_eq(ft_flow_moves(&flow)->count, 1);
     ft_moves_forget(&flow, WINDOW_MS);
-    ck_assert_ptr_null(flow.moves);
+    ck_assert_ptr_null(ft_flow_moves(&flow));
     teardown();
 }
 END_TEST
@@ -183,8 +183,8 @@ START_TEST(numbers_are_of_one_path_each_and_have_an_end)
     /* One that has sightings is kept, whatever its age. */
     sample(paths[1].hops[0], numbers[1], 100, 200, 1);
     ft_moves_forget(&flow, 3 * WINDOW_MS);
-    ck_assert_uint_eq(flow.moves->count, 1);
-    ck_assert_uint_eq(flow.moves->left[0].number, numbers[1]);
+    ck_assert_uint_eq(ft_flow_moves(&flow)->count, 1);
+    ck_assert_uint_eq(ft_flow_moves(&flow)->left[0].number, numbers[1]);
     teardown();
 }
 END_TEST

@@ -357,13 +357,13 @@ static void spread_over_two(unsigned qp, unsigned window, const struct ft_span *
 {
     const struct ft_topology *t = ft_join_topology(view.stages->join);
     const struct ft_emitter emitter = {on_record, NULL};
-    struct ft_sighting seen[2] = {{.in = FT_NONE, .last_ms = span->start_ms, .past = FT_PRESENT}};
+    struct ft_sighting seen[2] = {{.last_ms = span->start_ms, .past = FT_PRESENT}};
     struct ft_flow flow = {.src_nic = 0, .dst_nic = 2, .bytes_window = window};
 
     seen[0].samples[window & 1] = 5;
     seen[1] = seen[0];
     for (uint32_t i = 0; i < 2; i++)
-        seen[i].out = ft_topology_port_at(t, 0, 100 + i);
+        ft_sighting_set_hop(&seen[i], 0, FT_NONE, ft_topology_port_at(t, 0, 100 + i));
     flow.tuple.src = leafspine_host_ip(0, 0);
     flow.tuple.dst = leafspine_host_ip(1, 0);
     flow.tuple.sport = (uint16_t)(1000 + qp);

@@ -67,7 +67,7 @@ static uint64_t close_window(uint32_t first, uint32_t count)
     pairs = flows = 0;
     ft_spread_begin(spread);
     for (uint32_t i = 0; i < count; i++) {
-        flow->host->qp_remote = first + i;
+        ft_flow_host(flow)->qp_remote = first + i;
         ft_spread_flow(spread, rig.join, flow, &span, &emitter);
     }
     while (ft_spread_step(spread, rig.join, &span, &emitter))

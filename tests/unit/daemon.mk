@@ -502,6 +502,12 @@ tests_unit_check_inference_SOURCES = tests/unit/check_inference.c tests/unit/lea
 tests_unit_check_inference_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_inference_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_flow_parts
+TESTS += tests/unit/check_flow_parts
+tests_unit_check_flow_parts_SOURCES = tests/unit/check_flow_parts.c
+tests_unit_check_flow_parts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_flow_parts_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_flow_tunnel
 TESTS += tests/unit/check_flow_tunnel
 tests_unit_check_flow_tunnel_SOURCES = tests/unit/check_flow_tunnel.c tests/unit/join_rig.h \
