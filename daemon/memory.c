@@ -28,8 +28,8 @@
  * (lib/base/table.h), and what hangs on them.
  */
 enum {
-    /* And its entries in lists while a window closes. */
-    FLOW = sizeof(struct ft_flow) + 40 + FT_FLOW_BESIDE_BYTES + 48,
+    /* In a table without indices; and its entries in lists while a window closes. */
+    FLOW = sizeof(struct ft_flow) + 33 + FT_FLOW_BESIDE_BYTES + 48,
     PORT_COUNTERS = FT_COUNTERS_PORT_BYTES,
     ADDRESS = 272 + 112, /* where it was seen, and what its host calls itself */
     ADDRESS_CLAIM = 136, /* by a certificate */

@@ -8,6 +8,7 @@
 
 #include "daemon/jobs/flow_ranks.h"
 #include "daemon/join/flow_names.h"
+#include "daemon/join/flow_path.h"
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/emit.h"
 #include "lib/io/http/http.h"
@@ -98,10 +99,13 @@ static bool is_port(const struct ft_topology *t, uint32_t id, const struct ft_fl
 static bool passes(const struct ft_topology *t, const struct ft_flow *flow,
                    const struct ft_flow_filter *f)
 {
+    struct ft_path path;
+
     if (flow->state != FT_PATH_RESOLVED)
         return false;
-    for (uint32_t h = 0; h < flow->path.hop_count; h++) {
-        const struct ft_hop *hop = &flow->path.hops[h];
+    path = ft_flow_path(t, flow);
+    for (uint32_t h = 0; h < path.hop_count; h++) {
+        const struct ft_hop *hop = &path.hops[h];
         uint32_t known = ft_is_port(hop->out) ? hop->out : hop->in;
         const struct ft_port *port = ft_is_port(known) ? ft_topology_port(t, known) : NULL;
 

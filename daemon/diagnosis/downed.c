@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "daemon/diagnosis/answers.h"
+#include "daemon/join/flow_path.h"
 
 /* A step that was sent before its link went down took no longer; times are of several hosts. */
 #define SLACK_MS 5000
@@ -46,10 +47,14 @@ static void look_at_link(struct downed *d, uint32_t out, uint32_t in, bool answe
 static void look_at_flow(struct downed *d, const struct ft_flow *flow, bool answer)
 {
     const struct ft_topology *t = ft_join_topology(d->w->join);
+    struct ft_path path;
 
-    for (uint32_t h = 0; flow && h < flow->path.hop_count; h++) {
-        uint32_t out = flow->path.hops[h].out;
-        uint32_t in = h + 1 < flow->path.hop_count ? flow->path.hops[h + 1].in : FT_NONE;
+    if (!flow)
+        return;
+    path = ft_flow_path(t, flow);
+    for (uint32_t h = 0; h < path.hop_count; h++) {
+        uint32_t out = path.hops[h].out;
+        uint32_t in = h + 1 < path.hop_count ? path.hops[h + 1].in : FT_NONE;
 
         if (flow->state == FT_PATH_RESOLVED ||
             (in != FT_NONE && ft_topology_port(t, out)->peer == FT_NONE))

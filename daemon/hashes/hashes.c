@@ -9,6 +9,7 @@
 
 #include "daemon/hashes/hashes_impl.h"
 #include "daemon/join/flow_names.h"
+#include "daemon/join/flow_path.h"
 #include "lib/base/digest.h"
 #include "lib/base/table.h"
 #include "lib/fabric/choice.h"
@@ -285,7 +286,7 @@ void ft_hashes_begin(struct ft_hashes *h, const struct ft_topology *t, int64_t n
 static void learn_entry(struct ft_hashes *h, const struct ft_topology *t,
                         const struct ft_flow *flow)
 {
-    uint32_t in = flow->path.hop_count ? flow->path.hops[0].in : FT_NONE, entry;
+    uint32_t in = flow->path.hop_count ? flow->path.in : FT_NONE, entry;
     struct ft_hash_flow seen = {.qp = ft_flow_dst_qp(flow)};
     char group[FT_CHOICE_GROUP];
     struct ft_choice choice;
@@ -361,6 +362,7 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
 {
     const struct ft_topology *t = ft_join_topology(join);
     const struct ft_tuple *outer = fresh_outer(join, flow, window_start_ms);
+    struct ft_path path;
 
     if ((flow->learnt && !outer) || flow->source_routed || h->flows_left == 0 ||
         flow->state != FT_PATH_RESOLVED || flow->dst_nic == FT_NONE ||
@@ -369,8 +371,9 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
     h->flows_left--;
     if (!flow->learnt)
         learn_entry(h, t, flow);
-    for (uint32_t i = 0; i < flow->path.hop_count; i++)
-        take_hop(h, t, flow, &flow->path.hops[i], outer);
+    path = ft_flow_path(t, flow);
+    for (uint32_t i = 0; i < path.hop_count; i++)
+        take_hop(h, t, flow, &path.hops[i], outer);
     flow->learnt = true;
     if (outer)
         ft_flow_tunnel(flow)->learnt = true;

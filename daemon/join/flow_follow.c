@@ -5,9 +5,11 @@
 
 #include <stdlib.h>
 
+#include "daemon/join/flow_path.h"
 #include "daemon/join/moves.h"
 
 struct ft_follow {
+    const struct ft_topology *from, *to;
     uint32_t *switches; /* by id, as all of them: the id in the other topology, FT_NONE */
     uint32_t *ports;
     uint32_t *nics;
@@ -92,6 +94,8 @@ struct ft_follow *ft_follow_new(const struct ft_topology *from, const struct ft_
 
     if (!f)
         return NULL;
+    f->from = from;
+    f->to = to;
     f->switches = (uint32_t *)(f + 1);
     f->ports = f->switches + switches;
     f->port_ends = f->ports + ports;
@@ -139,10 +143,10 @@ static bool lost_path(struct ft_flow *flow, const struct ft_follow *f)
 }
 
 /* It goes elsewhere now: what it sent until then stays with the path that it had. */
-static void leave_path(struct ft_flow *flow)
+static void leave_path(struct ft_flow *flow, const struct ft_path *path)
 {
     struct ft_sighting *list = sightings(&flow->evidence);
-    uint8_t past = ft_moves_leave(flow, &flow->path, INT64_MIN);
+    uint8_t past = ft_moves_leave(flow, path, INT64_MIN);
 
     for (uint16_t i = 0; i < flow->evidence.count; i++)
         if (list[i].past == FT_PRESENT)
@@ -188,14 +192,16 @@ static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
 void ft_flow_follow(struct ft_flow *flow, const struct ft_follow *f)
 {
     struct ft_moves *moves = ft_flow_moves(flow);
+    struct ft_path path = ft_flow_path(f->from, flow);
     bool lost = lost_path(flow, f);
 
     follow_sightings(&flow->evidence, f);
-    follow_path(&flow->path, f);
+    follow_path(&path, f);
     for (uint8_t i = 0; moves && i < moves->count; i++)
         follow_path(&moves->left[i].path, f);
     flow->src_nic = flow->src_nic == FT_NONE ? FT_NONE : f->nics[flow->src_nic];
     flow->dst_nic = flow->dst_nic == FT_NONE ? FT_NONE : f->nics[flow->dst_nic];
+    ft_flow_set_path(f->to, flow, &path);
     if (lost)
-        leave_path(flow);
+        leave_path(flow, &path);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "daemon/join/flow_path.h"
 #include "daemon/join/join_impl.h"
 
 #define CHOICE_MAX 64
@@ -18,8 +19,9 @@ static bool same_path(const struct ft_path *a, const struct ft_path *b)
 }
 
 struct ft_judging ft_join_judging(const struct ft_join *j, const struct ft_flow *flow,
-                                  int64_t now_ms)
+                                  int64_t now_ms, struct ft_path *known)
 {
+    *known = ft_flow_path(j->t, flow);
     return (struct ft_judging){.t = j->t,
                                .trust = &j->trust,
                                .verify = !j->config.trust_topology,
@@ -27,7 +29,7 @@ struct ft_judging ft_join_judging(const struct ft_join *j, const struct ft_flow 
                                .window_ms = j->config.window_ms,
                                .src_nic = flow->src_nic,
                                .dst_nic = flow->dst_nic,
-                               .known = flow->path.hop_count ? &flow->path : NULL,
+                               .known = known->hop_count ? known : NULL,
                                .known_since_ms = flow->path_since_ms,
                                .is_known = flow->state == FT_PATH_RESOLVED,
                                .first_ms = flow->first_ms,
@@ -36,13 +38,14 @@ struct ft_judging ft_join_judging(const struct ft_join *j, const struct ft_flow 
 
 void ft_join_judge(const struct ft_join *j, const struct ft_flow *flow, struct ft_judgement *out)
 {
+    struct ft_path known;
     struct ft_judging by;
 
     if (j->judged == flow && j->judgement.state == FT_PATH_PARTIAL) {
         *out = j->judgement;
         return;
     }
-    by = ft_join_judging(j, flow, j->heard_ms);
+    by = ft_join_judging(j, flow, j->heard_ms, &known);
     ft_evidence_judge(&flow->evidence, &by, out);
 }
 
@@ -60,11 +63,12 @@ int64_t ft_flow_seen_ms(const struct ft_flow *flow)
 
 int64_t ft_join_path_ms(const struct ft_join *j, const struct ft_flow *flow)
 {
+    struct ft_path path = ft_flow_path(j->t, flow);
     int64_t first_ms, last_ms;
 
-    ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
+    ft_evidence_attested(&flow->evidence, j->t, &path, &first_ms, &last_ms);
     if (last_ms - first_ms > FT_APART_MS) {
-        struct ft_judging by = ft_join_judging(j, flow, j->heard_ms);
+        struct ft_judging by = ft_join_judging(j, flow, j->heard_ms, &path);
 
         first_ms = ft_evidence_certain_ms(&flow->evidence, &by);
     }
@@ -75,8 +79,9 @@ bool ft_join_was_on_path(const struct ft_join *j, const struct ft_flow *flow, in
 {
     int64_t moved_ms = j->moved_ms > j->trust.uncertain_ms ? j->moved_ms : j->trust.uncertain_ms;
     bool quiet = moved_ms < ms - FT_STRETCH_GAP_MS;
+    struct ft_path path = ft_flow_path(j->t, flow);
 
-    return ft_evidence_covers(&flow->evidence, j->t, &flow->path, ms, ft_join_window_at(j, ms) & 1,
+    return ft_evidence_covers(&flow->evidence, j->t, &path, ms, ft_join_window_at(j, ms) & 1,
                               quiet ? 0 : (uint32_t)(j->config.window_ms * DENSE_HZ / 1000));
 }
 
@@ -84,19 +89,22 @@ bool ft_join_is_placed(const struct ft_join *j, const struct ft_flow *flow, int6
 {
     int64_t moved_ms = j->moved_ms > j->trust.uncertain_ms ? j->moved_ms : j->trust.uncertain_ms;
     int64_t first_ms, last_ms;
+    struct ft_path path;
 
     if (moved_ms < from_ms - j->config.evidence_ms)
         return true;
     if (flow->path_since_ms >= from_ms + j->config.window_ms)
         return false;
-    ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
+    path = ft_flow_path(j->t, flow);
+    ft_evidence_attested(&flow->evidence, j->t, &path, &first_ms, &last_ms);
     return first_ms >= from_ms || first_ms > moved_ms || ft_join_path_ms(j, flow) >= from_ms;
 }
 
 uint32_t ft_join_links(const struct ft_join *j, const struct ft_flow *flow,
                        const struct ft_path *path, uint8_t past, unsigned slot)
 {
-    struct ft_judging by = ft_join_judging(j, flow, j->heard_ms);
+    struct ft_path known;
+    struct ft_judging by = ft_join_judging(j, flow, j->heard_ms, &known);
 
     return ft_evidence_links(&flow->evidence, &by, path, past, slot);
 }
@@ -140,14 +148,14 @@ static bool take(const struct ft_join *j, struct ft_flow *flow, const struct ft_
     flow->reason = (uint8_t)verdict->reason;
     flow->candidates = (uint32_t)verdict->candidates;
     if (verdict->state == FT_PATH_RESOLVED) {
-        if (!same_path(&flow->path, &verdict->path)) {
-            *moved = flow->path.hop_count > 0;
+        if (!same_path(before, &verdict->path)) {
+            *moved = before->hop_count > 0;
             flow->moved |= *moved;
             left.number = ft_moves_leave(flow, before, verdict->since_ms);
-            flow->path = verdict->path;
+            ft_flow_set_path(j->t, flow, &verdict->path);
             news = true;
         }
-        flow->path_since_ms = verdict->since_ms;
+        flow->path_since_ms = ft_flow_moment(verdict->since_ms);
     }
     ft_evidence_apply(&flow->evidence, verdict, &left);
     return news;
@@ -155,9 +163,9 @@ static bool take(const struct ft_join *j, struct ft_flow *flow, const struct ft_
 
 void ft_join_judge_now(struct ft_join *j, struct ft_flow *flow, int64_t now_ms)
 {
-    struct ft_judging by = ft_join_judging(j, flow, now_ms);
+    struct ft_path before;
+    struct ft_judging by = ft_join_judging(j, flow, now_ms, &before);
     struct ft_judgement *verdict = &j->judgement;
-    struct ft_path before = flow->path;
     size_t had = ft_flow_beside(flow);
     bool moved, news;
 

@@ -10,6 +10,7 @@
 #include "daemon/join/flow_follow.h"
 #include "daemon/join/flow_host.h"
 #include "daemon/join/flow_numbers.h"
+#include "daemon/join/flow_path.h"
 #include "daemon/join/hints.h"
 #include "daemon/join/join_impl.h"
 
@@ -211,6 +212,7 @@ static void finish_volume(const struct ft_join *j, struct ft_flow *flow, uint32_
 static bool is_uncertain(const struct ft_join *j, const struct ft_flow *flow)
 {
     int64_t uncertain_ms = INT64_MIN, first_ms, last_ms;
+    struct ft_path path;
 
     if (flow->state != FT_PATH_RESOLVED || j->trust.uncertain_ms == INT64_MIN)
         return false;
@@ -219,7 +221,8 @@ static bool is_uncertain(const struct ft_join *j, const struct ft_flow *flow)
             uncertain_ms = j->trust.links[flow->path.hops[h].out].uncertain_ms;
     if (uncertain_ms == INT64_MIN)
         return false;
-    ft_evidence_attested(&flow->evidence, j->t, &flow->path, &first_ms, &last_ms);
+    path = ft_flow_path(j->t, flow);
+    ft_evidence_attested(&flow->evidence, j->t, &path, &first_ms, &last_ms);
     return first_ms < uncertain_ms;
 }
 

@@ -148,6 +148,7 @@ enum ft_flow_part {
     FT_FLOW_TUNNEL,  /* the last one that it was seen in */
     FT_FLOW_MOVES,   /* paths that it left in the open windows */
     FT_FLOW_NUMBERS, /* none also where there is no memory for them */
+    FT_FLOW_PATH,    /* the last resolved one, where its links do not say all of it */
     FT_FLOW_PARTS,
 };
 
@@ -159,38 +160,59 @@ struct ft_flow_parts {
     uint8_t end;
 } __attribute__((aligned(FT_FLOW_PART_UNIT)));
 
+/* The last resolved path by its links, see flow_path.h. */
+struct ft_flow_path {
+    uint32_t hop_count; /* 0: none yet */
+    uint32_t in;        /* of the first hop */
+    struct {
+        uint32_t out;
+    } hops[FT_PATH_HOPS_MAX];
+};
+
+/* Moments in an entry are Unix milliseconds of the years up to 2248. */
+#define FT_FLOW_MS_BITS 44
+
+/* A moment as an entry can have it: before all others is as early as there is. */
+static inline int64_t ft_flow_moment(int64_t ms)
+{
+    const int64_t earliest = -(INT64_C(1) << (FT_FLOW_MS_BITS - 1));
+
+    return ms < earliest ? earliest : ms;
+}
+
+/* 272 bytes: what is smaller than its word stands in the bits that a moment leaves. */
 struct ft_flow {
     struct ft_tuple tuple;
     struct ft_evidence evidence;
     struct ft_flow_parts *parts; /* NULL: none */
-    struct ft_path path;         /* the last resolved one; hop_count 0: none yet */
-    uint32_t src_nic, dst_nic;   /* FT_NONE: not in the topology */
-    uint32_t window;             /* the newest window that touched the volumes */
-    uint32_t candidates;
-    uint32_t state : 3;     /* enum ft_path_state */
-    uint32_t reason : 5;    /* enum ft_reason */
-    uint32_t role : 3;      /* enum ft_role */
-    uint32_t published : 4; /* state as last published + 1; 0: never */
-    uint32_t bytes_by : 2;  /* enum ft_rate_by */
+    int64_t first_ms : FT_FLOW_MS_BITS;
+    uint64_t candidates : 20;
+    int64_t last_ms : FT_FLOW_MS_BITS;
+    uint64_t lag_ms : 9; /* of who took the samples, as far as it is known */
+    uint64_t state : 3;  /* enum ft_path_state */
+    uint64_t reason : 5; /* enum ft_reason */
+    uint64_t role : 3;   /* enum ft_role */
+    int64_t path_since_ms : FT_FLOW_MS_BITS;
+    uint64_t published : 4; /* state as last published + 1; 0: never */
+    uint64_t bytes_by : 2;  /* enum ft_rate_by */
     bool rate_published : 1;
     bool first_path_counted : 1;
     bool ended : 1;
-    bool moved : 1;      /* it has left a path for another */
-    uint32_t lag_ms : 9; /* of who took the samples, as far as it is known */
-    bool learnt : 1;     /* its links are known to who learns the switches' hashes */
+    bool moved : 1;  /* it has left a path for another */
+    bool learnt : 1; /* its links are known to who learns the switches' hashes */
     /* Its packets bear their path: no hash of a switch chooses it, and packets of one queue pair
      * may have a 5-tuple for each path. */
     bool source_routed : 1;
-    uint32_t left_out : 2; /* windows, a bit for each parity, of which samples found no room */
-    uint8_t seconds;       /* in which it had samples, as in struct ft_sighting */
-    uint8_t second;        /* the newest of them: the low bits of its Unix time */
-    int64_t first_ms;
-    int64_t last_ms;
-    int64_t path_since_ms;
-    int64_t published_ms;
-    uint64_t bytes; /* of the last closed window that it was seen in */
+    int64_t published_ms : FT_FLOW_MS_BITS;
+    uint64_t left_out : 2; /* windows, a bit for each parity, of which samples found no room */
+    uint64_t seconds : 8;  /* in which it had samples, as in struct ft_sighting */
+    uint64_t second : 8;   /* the newest of them: the low bits of its Unix time */
+    uint64_t bytes;        /* of the last closed window that it was seen in */
+    struct ft_flow_path path;
+    uint32_t src_nic, dst_nic; /* FT_NONE: not in the topology */
+    uint32_t window;           /* the newest window that touched the volumes */
     uint32_t samples;
-    uint32_t bytes_window; /* number of that window, 0: none */
+    uint32_t bytes_window; /* number of the window of bytes, 0: none */
 };
 
 /* A part of a flow; NULL where it has none. Good until another is added or removed. */

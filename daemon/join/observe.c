@@ -167,7 +167,8 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
     ft_join_recount(j, flow, before);
     if (s && *before_ms != INT64_MIN && flow->reason == FT_REASON_CHANGING &&
         flow->evidence.returns == returns) {
-        struct ft_judging by = ft_join_judging(j, flow, j->heard_ms);
+        struct ft_path known;
+        struct ft_judging by = ft_join_judging(j, flow, j->heard_ms, &known);
 
         ft_evidence_recount(&flow->evidence, &by, s, *before_ms, uncertain_ms);
     }

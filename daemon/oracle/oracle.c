@@ -127,21 +127,23 @@ static void check_said(struct ft_oracle *o, const struct ft_join *join, const st
 {
     const struct ft_topology *t = ft_join_topology(join);
     struct ft_oracle_of_switch *s;
-    const struct ft_hop *hop = NULL;
+    uint32_t out = FT_NONE;
 
     if (said->checked || said->hint.out == FT_NONE || said->hint.by != FT_BY_ORACLE ||
         flow->state != FT_PATH_RESOLVED)
         return;
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
         if (ft_topology_end_switch(t, flow->path.hops[h].out) == said->hint.switch_id)
-            hop = &flow->path.hops[h];
+            out = flow->path.hops[h].out;
     /* Of a path that it had before nothing is known any more. */
     if (flow->path_since_ms > said->at_ms)
         return;
     said->checked = true;
-    s = hop ? switch_of(o, ft_topology_switch(t, said->hint.switch_id)->name, said->at_ms) : NULL;
+    s = out != FT_NONE
+            ? switch_of(o, ft_topology_switch(t, said->hint.switch_id)->name, said->at_ms)
+            : NULL;
     if (s)
-        count_check(o, s, ft_topology_ends_agree(t, hop->out, said->hint.out));
+        count_check(o, s, ft_topology_ends_agree(t, out, said->hint.out));
 }
 
 /* Whether the switch was asked about the flow, as far as that is remembered. What it said before

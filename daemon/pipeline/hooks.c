@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/diagnosis/rhythms.h"
+#include "daemon/join/flow_path.h"
 #include "daemon/pipeline/pipeline_impl.h"
 
 /* Two switches see one packet within this time, give or take their reporting. */
@@ -77,6 +78,7 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     Fabrictrace__Flow tuple;
     struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
+    const struct ft_path now = ft_flow_path(ft_join_topology(p->stages.join), flow);
     struct hop_list old_hops, new_hops;
     char subject[FT_TUPLE_TEXT_BYTES], message[FT_TUPLE_TEXT_BYTES + 64], text[FT_TUPLE_TEXT_BYTES];
 
@@ -90,7 +92,7 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
     evidence.flow = &tuple;
     evidence.n_old_hops = list_hops(&old_hops, p->stages.join, flow, before);
     evidence.old_hops = old_hops.list;
-    evidence.n_new_hops = list_hops(&new_hops, p->stages.join, flow, &flow->path);
+    evidence.n_new_hops = list_hops(&new_hops, p->stages.join, flow, &now);
     evidence.new_hops = new_hops.list;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = (uint64_t)now_ms;

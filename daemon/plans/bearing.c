@@ -3,6 +3,7 @@
 
 #include "daemon/plans/bearing.h"
 
+#include "daemon/join/flow_path.h"
 #include <string.h>
 
 int64_t ft_bearing_sampled_ms(const struct ft_flow *flow)
@@ -48,11 +49,14 @@ enum ft_bearing ft_bearing_judge(const struct ft_join *join, const struct ft_flo
 {
     const struct ft_topology *t = ft_join_topology(join);
     struct ft_judgement judged;
+    struct ft_path path;
 
     if (ft_bearing_sampled_ms(flow) < after_ms)
         return FT_BEARING_NONE;
-    if (flow->state == FT_PATH_RESOLVED && ft_join_path_ms(join, flow) >= after_ms)
-        return any_differs(t, &flow->path, predicted, count) ? FT_BEARING_OTHER : FT_BEARING_SAME;
+    if (flow->state == FT_PATH_RESOLVED && ft_join_path_ms(join, flow) >= after_ms) {
+        path = ft_flow_path(t, flow);
+        return any_differs(t, &path, predicted, count) ? FT_BEARING_OTHER : FT_BEARING_SAME;
+    }
     /* What is certain of a path without its rest, if none of it is of the time before. */
     if (flow->state == FT_PATH_PARTIAL && flow->reason != FT_REASON_CHANGING &&
         ft_evidence_begun_since(&flow->evidence, after_ms)) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/join/flow_path.h"
 #include "daemon/plans/follower_impl.h"
 
 #define SUBJECT_BYTES (FT_PLAN_JOB_BYTES + 16)
@@ -92,13 +93,13 @@ struct hops {
 
 static void fill_seen(struct hops *out, const struct ft_join *join, const struct ft_flow *flow)
 {
-    const struct ft_path *path = &flow->path;
+    const struct ft_path path = ft_flow_path(ft_join_topology(join), flow);
 
     out->count = 0;
-    for (uint32_t i = 0; flow->state == FT_PATH_RESOLVED && i < path->hop_count; i++) {
-        if (path->hops[i].in == FT_NONE && path->hops[i].out == FT_NONE)
+    for (uint32_t i = 0; flow->state == FT_PATH_RESOLVED && i < path.hop_count; i++) {
+        if (path.hops[i].in == FT_NONE && path.hops[i].out == FT_NONE)
             continue;
-        ft_emit_hop(&out->hops[out->count], join, flow, &path->hops[i]);
+        ft_emit_hop(&out->hops[out->count], join, flow, &path.hops[i]);
         out->list[out->count] = &out->hops[out->count];
         out->count++;
     }

@@ -7,6 +7,7 @@
 
 #include "daemon/jobs/flow_ranks.h"
 #include "daemon/join/flow_names.h"
+#include "daemon/join/flow_path.h"
 #include "daemon/join/likely.h"
 #include "lib/fabric/choice.h"
 #include "lib/fabric/metrics.h"
@@ -254,7 +255,7 @@ static void fill_judgement(Fabrictrace__Path *out, struct parts *parts, const st
         out->reason = text(ft_reason_name(FT_REASON_CHANGING));
     }
     if (flow->state == FT_PATH_RESOLVED) {
-        path = flow->path;
+        path = ft_flow_path(ft_join_topology(join), flow);
         out->has_path_since_ms = true;
         out->path_since_ms = (uint64_t)flow->path_since_ms;
     } else if (flow->state == FT_PATH_PARTIAL) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/join/flow_path.h"
 #include "daemon/join/moves.h"
 #include "daemon/publish/emit.h"
 #include "lib/base/grow.h"
@@ -252,39 +253,43 @@ static bool is_counted(const struct ft_loads_config *config, const struct ft_top
 /* Whether a flow whose path is uncertain had the known one in the window all the same, as far as it
  * was sampled: all its samples are of that path, and it was left in the window at the earliest. */
 static bool is_as_known(const struct ft_join *join, const struct ft_flow *flow,
-                        const struct ft_judgement *judged, int64_t from_ms, bool *certain)
+                        const struct ft_path *known, const struct ft_judgement *judged,
+                        int64_t from_ms, bool *certain)
 {
     const struct ft_topology *t = ft_join_topology(join);
-    uint32_t all = (UINT32_C(1) << flow->path.hop_count) - 1;
+    uint32_t all = (UINT32_C(1) << known->hop_count) - 1;
     int64_t first_ms, last_ms;
     bool attested;
 
-    if (flow->reason != FT_REASON_CHANGING || flow->path.hop_count == 0 ||
-        !ft_evidence_agrees(&flow->evidence, t, &flow->path, flow->bytes_window & 1))
+    if (flow->reason != FT_REASON_CHANGING || known->hop_count == 0 ||
+        !ft_evidence_agrees(&flow->evidence, t, known, flow->bytes_window & 1))
         return false;
-    ft_evidence_attested(&flow->evidence, t, &flow->path, &first_ms, &last_ms);
+    ft_evidence_attested(&flow->evidence, t, known, &first_ms, &last_ms);
     attested = first_ms >= from_ms;
     /* A link of which no sample is left may be where it left. */
-    *certain = attested &&
-               ft_join_links(join, flow, &flow->path, FT_PRESENT, flow->bytes_window & 1) == all;
+    *certain =
+        attested && ft_join_links(join, flow, known, FT_PRESENT, flow->bytes_window & 1) == all;
     return judged->contradicted ? judged->left_ms >= from_ms : attested;
 }
 
 /* The path that a flow had in the window, which began at from_ms; NULL: none is known. certain: it
- * had all of it, as far as its own moves do not say otherwise. */
+ * had all of it, as far as its own moves do not say otherwise. *known and *judged are room for it.
+ */
 static const struct ft_path *path_of(const struct ft_join *join, const struct ft_flow *flow,
-                                     int64_t from_ms, struct ft_judgement *judged, bool *certain)
+                                     int64_t from_ms, struct ft_path *known,
+                                     struct ft_judgement *judged, bool *certain)
 {
     *certain = false;
+    *known = ft_flow_path(ft_join_topology(join), flow);
     if (flow->state == FT_PATH_RESOLVED) {
         *certain = ft_join_is_placed(join, flow, from_ms);
-        return &flow->path;
+        return known;
     }
     if (flow->state != FT_PATH_PARTIAL)
         return NULL;
     ft_join_judge(join, flow, judged);
-    if (is_as_known(join, flow, judged, from_ms, certain))
-        return &flow->path;
+    if (is_as_known(join, flow, known, judged, from_ms, certain))
+        return known;
     *certain = false;
     return judged->state == FT_PATH_PARTIAL ? &judged->path : NULL;
 }
@@ -347,6 +352,7 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     const struct ft_topology *t = ft_join_topology(join);
     struct ft_rate rate = ft_flow_rate(flow, config->window_ms);
     struct ft_path_share shares[SHARES_MAX];
+    struct ft_path known;
     struct ft_judgement judged;
     double bytes = (double)flow->bytes;
     struct volume volume = {.bytes = bytes,
@@ -355,7 +361,7 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     int64_t from_ms = flow->bytes_window * config->window_ms;
     struct ft_move_part parts[FT_MOVE_PARTS];
     bool certain, counts;
-    const struct ft_path *path = path_of(join, flow, from_ms, &judged, &certain);
+    const struct ft_path *path = path_of(join, flow, from_ms, &known, &judged, &certain);
     size_t n = 0;
     int rc = 0;
 

@@ -61,13 +61,13 @@ int ft_lossy_links_resize(struct ft_lossy_links *l, const struct ft_topology *t)
     return l->lossy ? 0 : -ENOMEM;
 }
 
-static uint32_t links_of(const struct ft_path *path, uint32_t links[FT_LOSSY_LINKS_MAX])
+static uint32_t links_of(const struct ft_flow *flow, uint32_t links[FT_LOSSY_LINKS_MAX])
 {
     uint32_t n = 0;
 
-    for (uint32_t h = 0; h < path->hop_count && n < FT_LOSSY_LINKS_MAX; h++)
-        if (ft_is_port(path->hops[h].out))
-            links[n++] = path->hops[h].out;
+    for (uint32_t h = 0; h < flow->path.hop_count && n < FT_LOSSY_LINKS_MAX; h++)
+        if (ft_is_port(flow->path.hops[h].out))
+            links[n++] = flow->path.hops[h].out;
     return n;
 }
 
@@ -108,10 +108,10 @@ void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, s
     if (!n->numbered || ft_join_reads(flow, window) ||
         ft_join_overtaken(join, flow, window) > OVERTAKEN_MAX)
         return;
-    add.link_count = links_of(&flow->path, links);
+    add.link_count = links_of(flow, links);
     answer = ft_answers_flow(join, &flow->tuple);
     if (answer && answer->state == FT_PATH_RESOLVED)
-        add.answer_count = links_of(&answer->path, answers);
+        add.answer_count = links_of(answer, answers);
     add.samples = n->samples;
     add.again = n->again;
     ft_lossy_add(l->lossy, &add);

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/join/flow_path.h"
 #include "daemon/window/collisions.h"
 #include "daemon/window/figures.h"
 #include "daemon/window/link_counters.h"
@@ -239,11 +240,15 @@ void ft_window_publish_path(struct ft_window *w, struct ft_flow *flow, int64_t n
 static bool is_of_later(const struct ft_window *w, const struct ft_flow *flow,
                         const struct ft_span *span)
 {
+    const struct ft_topology *t = ft_join_topology(w->join);
+    struct ft_path path;
+
     if (flow->state == FT_PATH_RESOLVED)
         return flow->path_since_ms >= span->end_ms || !is_known_in(w, flow, span);
-    return flow->reason == FT_REASON_CHANGING && flow->last_ms >= span->end_ms &&
-           ft_evidence_agrees(&flow->evidence, ft_join_topology(w->join), &flow->path,
-                              w->number & 1);
+    if (flow->reason != FT_REASON_CHANGING || flow->last_ms < span->end_ms)
+        return false;
+    path = ft_flow_path(t, flow);
+    return ft_evidence_agrees(&flow->evidence, t, &path, w->number & 1);
 }
 
 /* For the history: of one that moved after the window the path in it is not known any more. */

@@ -82,25 +82,22 @@ static void extend(struct ft_sighting *s, const struct ft_seen *seen)
         s->last_ms - first_ms < UINT32_MAX ? (uint32_t)(s->last_ms - first_ms) : UINT32_MAX;
 }
 
-static bool is_same_hop(const struct ft_sighting *a, const struct ft_sighting *b)
+static bool is_of(const struct ft_sighting *s, const struct ft_seen *seen)
 {
-    return a->known_switch == b->known_switch && a->in_or_stranger == b->in_or_stranger &&
-           a->out_kept == b->out_kept;
+    return s->out_kept == (seen->out & FT_SIGHTING_NO_END) && s->source == seen->source &&
+           s->past == FT_PRESENT && ft_sighting_switch(s) == seen->switch_id &&
+           ft_sighting_in(s) == seen->in;
 }
 
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
                                     int64_t uncertain_ms, int64_t *before_ms)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
-    struct ft_sighting made = {.source = seen->source,
-                               .last_ms = seen->last_ms,
-                               .lasted_ms = (uint32_t)(seen->last_ms - seen->first_ms)};
     struct ft_sighting *s;
 
-    ft_sighting_set_hop(&made, seen->switch_id, seen->in, seen->out);
     for (uint16_t i = 0; i < ev->count; i++) {
         s = &list[i];
-        if (is_same_hop(s, &made) && s->source == seen->source && s->past == FT_PRESENT) {
+        if (is_of(s, seen)) {
             bool turned = was_left(list, ev->count, s, uncertain_ms);
 
             *before_ms = s->last_ms;
@@ -115,7 +112,10 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
     if (ev->count == (ev->size ? ev->size : FT_SIGHTINGS_OWN) && (seen->no_room || !grow(ev)))
         return NULL;
     s = &ft_evidence_list(ev)[ev->count++];
-    *s = made;
+    *s = (struct ft_sighting){.source = seen->source,
+                              .last_ms = seen->last_ms,
+                              .lasted_ms = (uint32_t)(seen->last_ms - seen->first_ms)};
+    ft_sighting_set_hop(s, seen->switch_id, seen->in, seen->out);
     *before_ms = INT64_MIN;
     return s;
 }

@@ -169,7 +169,7 @@ struct ft_evidence {
 /* Samples of a flow at a switch, as folded. */
 struct ft_seen {
     uint32_t switch_id;
-    uint32_t in, out, source; /* as in struct ft_sighting */
+    uint32_t in, out, source; /* as of a sighting; no ports of a switch that is not known */
     int64_t first_ms, last_ms;
     bool no_room; /* no memory may be taken for it */
 };

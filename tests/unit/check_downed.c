@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "daemon/join/flow_path.h"
 #include "tests/unit/counters_rig.h"
 
 #define COMM "0000000000000fab"
@@ -60,16 +61,19 @@ struct ft_flow *__wrap_ft_join_find(const struct ft_join *join, const struct ft_
     bool is_data = memcmp(&tuple->src, &first, sizeof(first)) == 0;
     const uint32_t *ports = is_data ? data : answers;
     static struct ft_flow flow;
+    struct ft_path path = {.hop_count = 0};
 
     (void)join;
+    free(flow.parts);
     memset(&flow, 0, sizeof(flow));
     flow.state = certain ? FT_PATH_RESOLVED : FT_PATH_PARTIAL;
     flow.role = is_data ? FT_ROLE_DATA : FT_ROLE_ACK;
     for (uint32_t i = 0; ports[0] != FT_NONE && i < 3; i++) {
-        flow.path.hops[i].out = ports[i];
-        flow.path.hops[i].in = i ? (is_data ? data_in : answers_in)[i] : FT_NONE;
-        flow.path.hop_count++;
+        path.hops[i].out = ports[i];
+        path.hops[i].in = i ? (is_data ? data_in : answers_in)[i] : FT_NONE;
+        path.hop_count++;
     }
+    ft_flow_set_path(topology, &flow, &path);
     return &flow;
 }
 

@@ -12,6 +12,7 @@ static const size_t bytes[FT_FLOW_PARTS] = {
     [FT_FLOW_TUNNEL] = sizeof(struct ft_flow_tunnel),
     [FT_FLOW_MOVES] = sizeof(struct ft_moves),
     [FT_FLOW_NUMBERS] = sizeof(struct ft_flow_numbers),
+    [FT_FLOW_PATH] = sizeof(struct ft_path),
 };
 
 /* Each part is all of one letter. */
@@ -55,9 +56,9 @@ START_TEST(parts_keep_what_they_have_while_others_come_and_go)
         for (int i = 0; i < FT_FLOW_PARTS; i++) {
             ck_assert_int_eq(!ft_flow_part(&flow, i), !has[i]);
             ck_assert(!has[i] || is_filled(&flow, i, has[i]));
-            sum += has[i] ? bytes[i] : 0;
+            sum += has[i] ? (bytes[i] + FT_FLOW_PART_UNIT - 1) / FT_FLOW_PART_UNIT : 0;
         }
-        ck_assert_uint_eq(ft_flow_parts_bytes(&flow), sum ? sum + FT_FLOW_PART_UNIT : 0);
+        ck_assert_uint_eq(ft_flow_parts_bytes(&flow), sum ? (sum + 1) * FT_FLOW_PART_UNIT : 0);
     }
     free(flow.parts);
 }

@@ -508,6 +508,12 @@ tests_unit_check_flow_parts_SOURCES = tests/unit/check_flow_parts.c
 tests_unit_check_flow_parts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_flow_parts_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_flow_path
+TESTS += tests/unit/check_flow_path
+tests_unit_check_flow_path_SOURCES = tests/unit/check_flow_path.c tests/unit/leafspine.h
+tests_unit_check_flow_path_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_flow_path_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_flow_tunnel
 TESTS += tests/unit/check_flow_tunnel
 tests_unit_check_flow_tunnel_SOURCES = tests/unit/check_flow_tunnel.c tests/unit/join_rig.h \
