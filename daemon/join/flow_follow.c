@@ -17,6 +17,7 @@ struct ft_follow {
     uint32_t *port_ends;
     uint32_t *lag_ends;
     bool *lost; /* by port: it had a link, and has none there */
+    bool *kept; /* by port: its link is there, and leads to the same port */
 };
 
 static struct ft_sighting *sightings(struct ft_evidence *ev)
@@ -64,6 +65,15 @@ static uint32_t find_end(const struct ft_follow *f, const struct ft_topology *fr
     return lag != FT_NONE ? lag : f->ports[port];
 }
 
+static bool is_kept(const struct ft_follow *f, const struct ft_topology *from,
+                    const struct ft_topology *to, uint32_t port)
+{
+    uint32_t peer = ft_topology_port(from, port)->peer, now = f->ports[port];
+
+    return peer != FT_NONE && now != FT_NONE && f->ports[peer] != FT_NONE &&
+           ft_topology_port(to, now)->peer == f->ports[peer];
+}
+
 static void fill(struct ft_follow *f, const struct ft_topology *from, const struct ft_topology *to)
 {
     for (uint32_t i = 0; i < ft_topology_switches(from); i++)
@@ -78,6 +88,8 @@ static void fill(struct ft_follow *f, const struct ft_topology *from, const stru
         f->lost[i] = port->peer != FT_NONE &&
                      (f->ports[i] == FT_NONE || ft_topology_port(to, f->ports[i])->peer == FT_NONE);
     }
+    for (uint32_t i = 0; i < ft_topology_ports(from); i++)
+        f->kept[i] = is_kept(f, from, to, i);
     for (uint32_t i = 0; i < ft_topology_nics(from); i++) {
         const struct ft_nic *nic = ft_topology_nic(from, i);
 
@@ -90,7 +102,7 @@ struct ft_follow *ft_follow_new(const struct ft_topology *from, const struct ft_
     size_t switches = ft_topology_switches(from), ports = ft_topology_ports(from);
     size_t lags = ft_topology_lags(from), nics = ft_topology_nics(from);
     size_t ids = switches + 2 * ports + lags + nics;
-    struct ft_follow *f = malloc(sizeof(*f) + ids * sizeof(uint32_t) + ports * sizeof(bool));
+    struct ft_follow *f = malloc(sizeof(*f) + ids * sizeof(uint32_t) + 2 * ports * sizeof(bool));
 
     if (!f)
         return NULL;
@@ -102,6 +114,7 @@ struct ft_follow *ft_follow_new(const struct ft_topology *from, const struct ft_
     f->lag_ends = f->port_ends + ports;
     f->nics = f->lag_ends + lags;
     f->lost = (bool *)(f->nics + nics);
+    f->kept = f->lost + ports;
     fill(f, from, to);
     return f;
 }
@@ -143,10 +156,11 @@ static bool lost_path(struct ft_flow *flow, const struct ft_follow *f)
 }
 
 /* It goes elsewhere now: what it sent until then stays with the path that it had. */
-static void leave_path(struct ft_flow *flow, const struct ft_path *path)
+static void leave_path(struct ft_flow *flow, const struct ft_topology *t)
 {
     struct ft_sighting *list = sightings(&flow->evidence);
-    uint8_t past = ft_moves_leave(flow, path, INT64_MIN);
+    const struct ft_path path = ft_flow_path(t, flow);
+    uint8_t past = ft_moves_leave(flow, &path, INT64_MIN);
 
     for (uint16_t i = 0; i < flow->evidence.count; i++)
         if (list[i].past == FT_PRESENT)
@@ -167,10 +181,30 @@ static void follow_path(struct ft_path *path, const struct ft_follow *f)
         path->hop_count = 0;
 }
 
+/* A path whose links are all there follows by them alone; false where it does not. */
+static bool follow_links(struct ft_flow *flow, const struct ft_follow *f)
+{
+    struct ft_flow_path path = flow->path;
+    bool all;
+
+    if (path.hop_count == 0)
+        return true;
+    path.in = port_there(f, path.in);
+    all = path.in != FT_NONE && !ft_flow_part(flow, FT_FLOW_PATH);
+    for (uint32_t h = 0; h < path.hop_count; h++) {
+        all &= h + 1 == path.hop_count || f->kept[path.hops[h].out];
+        path.hops[h].out = port_there(f, path.hops[h].out);
+        all &= path.hops[h].out != FT_NONE;
+    }
+    if (all)
+        flow->path = path;
+    return all;
+}
+
 static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
 {
     struct ft_sighting *list = sightings(ev);
-    uint16_t kept = 0;
+    uint8_t kept = 0;
 
     for (uint16_t i = 0; i < ev->count; i++) {
         struct ft_sighting s = list[i];
@@ -192,16 +226,19 @@ static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
 void ft_flow_follow(struct ft_flow *flow, const struct ft_follow *f)
 {
     struct ft_moves *moves = ft_flow_moves(flow);
-    struct ft_path path = ft_flow_path(f->from, flow);
     bool lost = lost_path(flow, f);
 
     follow_sightings(&flow->evidence, f);
-    follow_path(&path, f);
     for (uint8_t i = 0; moves && i < moves->count; i++)
         follow_path(&moves->left[i].path, f);
+    if (!follow_links(flow, f)) {
+        struct ft_path path = ft_flow_path(f->from, flow);
+
+        follow_path(&path, f);
+        ft_flow_set_path(f->to, flow, &path);
+    }
     flow->src_nic = flow->src_nic == FT_NONE ? FT_NONE : f->nics[flow->src_nic];
     flow->dst_nic = flow->dst_nic == FT_NONE ? FT_NONE : f->nics[flow->dst_nic];
-    ft_flow_set_path(f->to, flow, &path);
     if (lost)
-        leave_path(flow, &path);
+        leave_path(flow, f->to);
 }

@@ -130,7 +130,7 @@ static void forget_ports(struct ft_sighting *s)
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
-    uint16_t kept = 0;
+    uint8_t kept = 0;
     bool any = false;
 
     for (uint16_t i = 0; i < ev->count; i++) {
