@@ -7,12 +7,12 @@
 
 struct ft_path ft_flow_path(const struct ft_topology *t, const struct ft_flow *flow)
 {
-    const struct ft_path *whole = ft_flow_part(flow, FT_FLOW_PATH);
+    const struct ft_path *complete = ft_flow_part(flow, FT_FLOW_PATH);
     struct ft_path path = {.hop_count = flow->path.hop_count};
     uint32_t in = flow->path.in;
 
-    if (whole)
-        return *whole;
+    if (complete)
+        return *complete;
     for (uint32_t h = 0; h < path.hop_count; h++) {
         path.hops[h] = (struct ft_hop){in, flow->path.hops[h].out};
         if (h + 1 < path.hop_count)
@@ -33,7 +33,7 @@ static bool follows_links(const struct ft_topology *t, const struct ft_path *pat
 
 void ft_flow_set_path(const struct ft_topology *t, struct ft_flow *flow, const struct ft_path *path)
 {
-    struct ft_path *whole;
+    struct ft_path *complete;
 
     flow->path.hop_count = path->hop_count;
     flow->path.in = path->hops[0].in;
@@ -43,9 +43,9 @@ void ft_flow_set_path(const struct ft_topology *t, struct ft_flow *flow, const s
         ft_flow_remove_part(flow, FT_FLOW_PATH);
         return;
     }
-    whole = ft_flow_add_part(flow, FT_FLOW_PATH);
-    if (whole)
-        *whole = *path;
+    complete = ft_flow_add_part(flow, FT_FLOW_PATH);
+    if (complete)
+        *complete = *path;
     else
         flow->path.hop_count = 0;
 }

@@ -70,7 +70,7 @@ START_TEST(a_path_follows_from_its_links)
 END_TEST
 
 /* Where its link led is known no more to the topology, but it is of the path: diagnosis asks. */
-START_TEST(a_path_whose_link_is_gone_is_kept_whole)
+START_TEST(a_path_whose_link_is_gone_is_kept_completely)
 {
     begin();
     for (int i = 0; i < SPINES; i++) {
@@ -103,5 +103,5 @@ START_TEST(moments_keep_their_order)
 }
 END_TEST
 
-FT_UNIT_MAIN("flow_path", a_path_follows_from_its_links, a_path_whose_link_is_gone_is_kept_whole,
-             moments_keep_their_order)
+FT_UNIT_MAIN("flow_path", a_path_follows_from_its_links,
+             a_path_whose_link_is_gone_is_kept_completely, moments_keep_their_order)
