@@ -215,8 +215,38 @@ START_TEST(volumes_of_two_windows_do_not_touch)
 }
 END_TEST
 
+static void check_hop(uint32_t switch_id, uint32_t in, uint32_t out)
+{
+    struct ft_sighting s = {.last_ms = 1, .seconds = 0xa5};
+
+    ft_sighting_set_hop(&s, switch_id, in, out);
+    ck_assert_uint_eq(ft_sighting_switch(&s), switch_id);
+    ck_assert_uint_eq(ft_sighting_in(&s), in);
+    ck_assert_uint_eq(ft_sighting_out(&s), out);
+    ck_assert_uint_eq(s.seconds, 0xa5);
+    ck_assert_int_eq(s.last_ms, 1);
+    ck_assert_uint_eq(s.past, FT_PRESENT);
+    ck_assert_uint_eq(s.source, 0);
+}
+
+/* Ports, aggregates and what is neither; and switches that nobody knows, by all of their number. */
+START_TEST(hops_and_seconds_do_not_touch)
+{
+    const uint32_t last = FT_LAG_BIT - 1, lag = FT_LAG_BIT | (FT_LAG_BIT - 2);
+
+    check_hop(0, 0, last);
+    check_hop(16383, last, 0);
+    check_hop(1, lag, FT_LAG_BIT);
+    check_hop(1, FT_LAG_BIT, lag);
+    check_hop(2, FT_NONE, FT_NONE);
+    check_hop(FT_SWITCH_UNKNOWN, FT_NONE, FT_NONE);
+    check_hop(FT_SWITCH_UNKNOWN | 0x7fffffff, FT_NONE, FT_NONE);
+    check_hop(FT_SWITCH_UNKNOWN | 0x12345678, FT_NONE, FT_NONE);
+}
+END_TEST
+
 FT_UNIT_MAIN("evidence, shares", spraying_is_multipath_with_shares,
              spraying_is_seen_where_spines_alone_sample, forgets_what_is_old,
              volume_is_of_the_best_sampled_point, no_packet_counts_twice,
              shares_count_no_packet_twice, too_many_labels_are_refused,
-             volumes_of_two_windows_do_not_touch)
+             volumes_of_two_windows_do_not_touch, hops_and_seconds_do_not_touch)
