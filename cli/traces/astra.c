@@ -291,11 +291,6 @@ static int simulate(struct run *r, bool json)
     char error[200];
     int rc = finished ? ft_astra_run(&r->in, finished, error, sizeof(error)) : -ENOMEM;
 
-    if (r->blind)
-        fprintf(stderr,
-                "fabrictrace whatif: %u attribute%s of a type that ASTRA-sim does not read there, "
-                "and taken as 0\n",
-                r->blind, r->blind == 1 ? " is" : "s are");
     if (rc == -EINVAL)
         fprintf(stderr, "fabrictrace whatif: %s\n", error);
     if (rc == 0)
@@ -313,6 +308,11 @@ int ft_astra_command(const struct ft_args *args)
 
     if (r.diag)
         ft_inputs_complain(stderr, "whatif", r.diag);
+    if (r.blind)
+        fprintf(stderr,
+                "fabrictrace whatif: %u attribute%s of a type that ASTRA-sim does not read there, "
+                "and taken as 0\n",
+                r.blind, r.blind == 1 ? " is" : "s are");
     if (rc == 0)
         rc = simulate(&r, args->json);
     else

@@ -24,7 +24,7 @@ struct ft_witnesses {
     const struct ft_join *join;
     const struct ft_counters *counters;
     const struct ft_congestion *congestion;
-    /* How many flows over a port send packets again; false: too few to tell. */
+    /* How many flows over a port send packets again; false: too few to judge. */
     bool (*resends)(const void *arg, uint32_t port, struct ft_lossy_found *found);
     const void *resends_arg;
     uint32_t window; /* whose counters are read */

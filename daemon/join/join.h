@@ -108,9 +108,9 @@ struct ft_flow_numbers {
     struct ft_numbers_sent sent; /* where bytes_by is FT_RATE_PSN */
     uint32_t samples, starts, back, naks, rnrs;
     uint32_t read_window; /* the newest in which its samples show that it READs; 0: none */
-    /* A bit for each of the last windows up to told_window: its samples were enough, and showed
+    /* A bit for each of the last windows up to marked_window: its samples were enough, and showed
      * that it sent packets again. */
-    uint32_t told_window;
+    uint32_t marked_window;
     uint8_t numbered, again;
 };
 
@@ -333,8 +333,8 @@ void ft_join_contradict_link(struct ft_join *join, uint32_t port, bool contradic
  * either direction: what is counted there is of another cable. */
 uint32_t ft_join_other_end(const struct ft_join *join, uint32_t port);
 
-/* Whether samples of about that window show that a flow READs, so that numbers are taken by what is
- * no packet of its own. */
+/* Whether samples of about that window show that a flow READs, so that not all of its numbers are
+ * those of its packets. */
 bool ft_join_reads(const struct ft_flow *flow, uint32_t window);
 
 /* [0 to 1] whether the samples of a flow in a window overtook each other, by all that those who

@@ -74,11 +74,11 @@ static uint32_t links_of(const struct ft_flow *flow, uint32_t links[FT_LOSSY_LIN
 /* What this window adds to what the ones before showed of the flow on its path. */
 static void remember(struct ft_flow_numbers *n, uint32_t window, bool new_path)
 {
-    uint32_t since = window - n->told_window;
+    uint32_t since = window - n->marked_window;
 
     n->numbered = since < WINDOWS && !new_path ? (uint8_t)(n->numbered << since & SEEN) : 0;
     n->again = since < WINDOWS && !new_path ? (uint8_t)(n->again << since & SEEN) : 0;
-    n->told_window = window;
+    n->marked_window = window;
     if (new_path || n->samples < SAMPLES_MIN)
         return;
     n->numbered |= 1;

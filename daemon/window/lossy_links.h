@@ -38,7 +38,7 @@ void ft_lossy_links_count(const struct ft_lossy_links *l, uint32_t port, uint32_
 void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_topology *t,
                           struct ft_events *events, uint32_t window, const struct ft_span *span);
 
-/* How the flows over a port compare with those of its group; false: too few to tell. */
+/* How the flows over a port compare with those of its group; false: too few to judge. */
 bool ft_lossy_links_judge(const struct ft_lossy_links *l, uint32_t port,
                           struct ft_lossy_found *found);
 

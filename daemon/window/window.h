@@ -95,7 +95,7 @@ void ft_window_publish_path(struct ft_window *window, struct ft_flow *flow, int6
 
 /* What the last close found, for the API: spans of the last window, all 0 before the first. */
 /* How many flows over a port send packets again, by the window that closes, or closed last; false:
- * too few to tell. */
+ * too few to judge. */
 bool ft_window_resends(const struct ft_window *w, uint32_t port, struct ft_lossy_found *found);
 
 struct ft_span ft_window_last(const struct ft_window *window);

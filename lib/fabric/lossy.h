@@ -55,7 +55,7 @@ void ft_lossy_add(struct ft_lossy *l, const struct ft_lossy_flow *flow);
 void ft_lossy_count(const struct ft_lossy *l, uint32_t link, uint32_t *flows, uint32_t *again);
 
 /* How the flows over one link compare with those over the others of its group, whatever else may
- * explain it. False: too few flows to tell. */
+ * explain it. False: too few flows to judge. */
 bool ft_lossy_judge(const struct ft_lossy *l, uint32_t link, struct ft_lossy_found *found);
 
 /* The links that lose packets, at most max; what was added counts once. Returns how many. */

@@ -252,7 +252,7 @@ class Whatif(unittest.TestCase):
             (chakra.trace([chakra.collective(1, 0, MIB, group="x")]), "pg_name has to be a number"),
             (chakra.trace([chakra.collective(1, 0, MIB, group=7)]), "names communicator group 7"),
             (chakra.trace([chakra.collective(5, 0, MIB, size_member=13)]),
-             "trace.2.et: node 5 has a comm_size of 0, or none"),
+             "trace.2.et: node 5 has no comm_size, or none above 0"),
             (chakra.trace([chakra.collective(5, 0, MIB, size_member=13)]),
              "1 attribute is of a type that ASTRA-sim does not read there, and taken as 0"),
             (chakra.trace([chakra.message(1, SEND, 1, 0, 5)]), "sends for another rank"),
