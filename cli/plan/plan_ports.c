@@ -127,8 +127,8 @@ int ft_plan_predict(const struct ft_plan_job *p, uint32_t flow, const bool *dead
     if (rc)
         return rc;
     return ft_hashed_path(c->inputs.topology, dead, &tuple, from,
-                          c->inputs.flows.demands[flow].dst_nic, choose, (void *)(uintptr_t)p,
-                          path);
+                          c->inputs.flows.demands[flow].dst_nic, false, choose,
+                          (void *)(uintptr_t)p, path);
 }
 
 /* The paths that some source port gives the flow, until so many ports lead nobody knows where. */

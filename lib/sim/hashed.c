@@ -61,7 +61,7 @@ static bool leads_on(const struct ft_topology *t, const bool *dead, uint32_t lin
 
 /* The link that the switch takes; FT_NONE with the reason in *rc. */
 static uint32_t next_link(const struct ft_topology *t, const bool *dead,
-                          const struct ft_tuple *tuple, uint32_t in, uint32_t dst_nic,
+                          const struct ft_tuple *tuple, uint32_t in, uint32_t dst_nic, bool routed,
                           ft_hashed_fn fn, void *arg, int *rc)
 {
     uint32_t at = ft_topology_port(t, in)->switch_id, alive = 0, chosen;
@@ -73,7 +73,8 @@ static uint32_t next_link(const struct ft_topology *t, const bool *dead,
         !ft_choice_find(&choice, t, at, dst_nic, distance - 1))
         return FT_NONE;
     for (uint32_t i = 0; i < choice.count; i++)
-        if (leads_on(t, dead, choice.links[i], dst_nic, distance - 1))
+        if (routed ? leads_on(t, dead, choice.links[i], dst_nic, distance - 1)
+                   : !is_dead(t, dead, choice.links[i]))
             choice.links[alive++] = choice.links[i];
     choice.count = alive;
     if (alive <= 1)
@@ -84,7 +85,7 @@ static uint32_t next_link(const struct ft_topology *t, const bool *dead,
 }
 
 int ft_hashed_path(const struct ft_topology *t, const bool *dead, const struct ft_tuple *tuple,
-                   uint32_t from, uint32_t dst_nic, ft_hashed_fn fn, void *arg,
+                   uint32_t from, uint32_t dst_nic, bool routed, ft_hashed_fn fn, void *arg,
                    struct ft_path *path)
 {
     struct ft_path p = {0};
@@ -98,7 +99,7 @@ int ft_hashed_path(const struct ft_topology *t, const bool *dead, const struct f
         bool last = out != FT_NONE;
 
         if (!last)
-            out = next_link(t, dead, tuple, in, dst_nic, fn, arg, &rc);
+            out = next_link(t, dead, tuple, in, dst_nic, routed, fn, arg, &rc);
         if (out == FT_NONE)
             return rc;
         p.hops[p.hop_count++] = (struct ft_hop){in, out};

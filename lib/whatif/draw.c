@@ -142,7 +142,7 @@ static int assign_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64
         if (seed > 0 || i % w->pairs > 0)
             tuple.sport = (uint16_t)(0xc000 | (h.random & 0x3fff));
         rc = ft_hashed_path(w->in.topology, w->in.dead, &tuple, w->captured->paths[flow].hops[0].in,
-                            w->in.demands[flow].dst_nic, choose, &h, &paths[i]);
+                            w->in.demands[flow].dst_nic, true, choose, &h, &paths[i]);
         guessed += h.guessed;
         ft_task_spend(w->task, 2);
     }
