@@ -129,8 +129,8 @@ START_TEST(samples_off_the_path_alone_are_set_aside)
     ck_assert_int_eq(j.stray_ms, 1200);
     for (uint16_t i = 0; i < ev.count; i++)
         ck_assert_int_eq(j.stray[i], i < 2);
-    ck_assert_uint_eq(ft_evidence_list(&ev)[0].out, FT_NONE);
-    ck_assert_uint_eq(ft_evidence_list(&ev)[2].out, hop(t, 0, 3).out);
+    ck_assert_uint_eq(ft_sighting_out(&ft_evidence_list(&ev)[0]), FT_NONE);
+    ck_assert_uint_eq(ft_sighting_out(&ft_evidence_list(&ev)[2]), hop(t, 0, 3).out);
     ft_evidence_free(&ev);
     ft_topology_free(t);
 }

@@ -54,8 +54,8 @@ START_TEST(the_past_is_kept_for_its_volume)
         sample(&ev, t, hop(t, 0, 3), 3000, 0);
         ck_assert(!ft_evidence_forget(&ev, 0));
         ck_assert_uint_eq(ev.count, 2);
-        ck_assert_uint_eq(ft_evidence_list(&ev)[0].out, hop(t, 0, 2).out);
-        ck_assert_uint_eq(ft_evidence_list(&ev)[1].out, hop(t, 0, 3).out);
+        ck_assert_uint_eq(ft_sighting_out(&ft_evidence_list(&ev)[0]), hop(t, 0, 2).out);
+        ck_assert_uint_eq(ft_sighting_out(&ft_evidence_list(&ev)[1]), hop(t, 0, 3).out);
         ft_evidence_free(&ev);
     }
     ft_topology_free(t);
