@@ -29,7 +29,7 @@ static uint32_t choose(void *arg, const struct ft_choice *choice, uint32_t in,
 static int path(const bool *dead, uint32_t from, uint32_t nic, struct ft_path *out)
 {
     asked = 0;
-    return ft_hashed_path(t, dead, &tuple, from, nic, choose, &answer, out);
+    return ft_hashed_path(t, dead, &tuple, from, nic, true, choose, &answer, out);
 }
 
 static uint32_t port(uint32_t switch_id, uint32_t ifindex)
