@@ -2,11 +2,10 @@
 /*
  * Ranks that are slow outside of communication.
  *
- * The own time of a rank between two collectives of a communicator is what passed from the end of
- * an operation to the next start; it is measured by one clock, and a victim's does not grow,
- * because it waits inside of operations. A rank is late where its own time is longer than that of
- * its like between the same two collectives, through a stretch of them and beyond their noise, and
- * the others wait for it.
+ * The own time of a rank between two collectives of a communicator is the time that it was in no
+ * operation; it is measured by one clock, and a victim's does not grow, because it waits inside of
+ * operations. A rank is late where its own time is longer than that of its like between the same
+ * two collectives, through a stretch of them and beyond their noise, and the others wait for it.
  *
  * Of many ranks, whose own times wander, one is late by chance: who is late has to be so by more
  * than others become at any time (wander.h).
@@ -26,7 +25,6 @@
 
 #include "lib/base/grow.h"
 #include "lib/base/task.h"
-#include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
 #include "lib/diagnosis/roles.h"
@@ -53,7 +51,7 @@
 /* One communicator; rows of the matrices are its members, columns its blocks. */
 struct pace {
     const struct ft_matched *m;
-    const uint64_t *roles, *lost_ns, *inside_ns, *gaps_ns;
+    const uint64_t *roles, *lost_ns, *inside_ns;
     uint32_t comm;
     size_t members, groups, blocks, period;
     uint32_t *group;                     /* those that all members have ended */
@@ -68,8 +66,7 @@ struct pace {
 struct culprit {
     uint32_t comm, process, position, row; /* row: the first */
     size_t first, end, blocks;
-    uint64_t since_ns, until_ns;
-    double excess, sigmas, felt_ns, wall_ns, late_ns;
+    double excess, sigmas, felt_ns, wall_ns;
 };
 
 /* What the communicators show, and who is to be compared with all of it. */
@@ -111,8 +108,8 @@ static double own_of(const struct pace *p, size_t k, size_t position)
 {
     if (p->beside)
         return rest_of(p, k, position, p->lost_ns);
-    return (double)p->gaps_ns[row_of(p, k, position)] -
-           (double)p->gaps_ns[row_of(p, k - 1, position)];
+    return (double)p->m->own_ns[row_of(p, k, position)] -
+           (double)p->m->own_ns[row_of(p, k - 1, position)];
 }
 
 static double wall_of(const struct pace *p, size_t k)
@@ -368,23 +365,6 @@ static int describe(const struct ft_matched *m, const struct culprit *c, struct 
     return 0;
 }
 
-/* Of a member: the stretch in which it is late. Chance before or after it may have been added to
- * it: then what is at least half as far off counts alone. */
-static bool find_stretch(const struct pace *p, struct culprit *c)
-{
-    double bar = EXCESS / 2;
-
-    for (int part = 0; part < 2 && bar >= EXCESS / 2; part++) {
-        ft_stretch(p->excess + c->position * p->blocks, p->blocks, bar, 0.5, &c->first, &c->end);
-        if (c->end <= c->first)
-            return false;
-        if (is_late(p, c))
-            return true;
-        bar = middle_of(p, p->excess, c->position, c->first, c->end, NULL) / 2;
-    }
-    return false;
-}
-
 /* So many are late: the median of more than twice as many hides them. */
 static void set_rows(struct pace *p, size_t late)
 {
@@ -410,15 +390,13 @@ static int search(struct pace *p, struct seen *seen)
         ft_task_spend(p->m->task, 1 + p->blocks / 16);
         if (likes_of(p, i, 1) == 0)
             continue;
-        if (!find_stretch(p, &c))
+        ft_stretch(p->excess + i * p->blocks, p->blocks, EXCESS / 2, 0.5, &c.first, &c.end);
+        if (c.end <= c.first || !is_late(p, &c))
             continue;
         one_host = one_host && p->m->process[c.process].host ==
                                    p->m->process[count ? culprits->process : c.process].host;
         c.row = row_of(p, c.first * p->period + 1, i);
-        c.since_ns = p->m->op[c.row].start_ns;
-        c.until_ns = p->m->op[row_of(p, c.end * p->period, i)].start_ns;
         c.wall_ns = p->wall_base;
-        c.late_ns = c.excess * p->base * (double)(c.end - c.first);
         c.blocks = p->blocks;
         culprits[count++] = c;
     }
@@ -453,46 +431,22 @@ static int take(struct pace *p, struct seen *seen)
     return rc;
 }
 
-static int judge_blocks(struct pace *p, struct seen *seen)
-{
-    int rc;
-
-    p->blocks = (p->groups - 1) / p->period;
-    fill(p);
-    compare(p);
-    if (!(p->base > 0))
-        return 0;
-    rc = search(p, seen);
-    return rc ? rc : take(p, seen);
-}
-
-/* Once more, in longer blocks; the matrix of the others was taken. */
-static int judge_cycles(struct pace *p, size_t cycle, struct seen *seen)
-{
-    free(p->excess);
-    free(p->rows);
-    p->period = cycle;
-    p->excess = calloc(p->members * ((p->groups - 1) / cycle), sizeof(*p->excess));
-    p->rows = calloc(p->members, sizeof(*p->rows));
-    return p->excess && p->rows ? judge_blocks(p, seen) : -ENOMEM;
-}
-
 static int judge(struct pace *p, struct seen *seen)
 {
     size_t steps = p->groups - 1, most = steps > p->members ? steps : p->members;
-    size_t before = seen->count, cycle;
     int rc = -ENOMEM;
 
-    p->own = calloc(4 * p->members * steps, sizeof(*p->own));
+    p->own = calloc(p->members * steps, sizeof(*p->own));
+    p->late = calloc(p->members * steps, sizeof(*p->late));
+    p->later = calloc(p->members * steps, sizeof(*p->later));
     p->excess = calloc(p->members * steps, sizeof(*p->excess));
+    p->outside = calloc(p->members * steps, sizeof(*p->outside));
     p->wall = calloc(steps, sizeof(*p->wall));
     p->room = calloc(most, sizeof(*p->room));
     p->others = calloc(2 * most, sizeof(*p->others));
     p->rows = calloc(p->members, sizeof(*p->rows));
-    if (p->own && p->excess && p->wall && p->room && p->others && p->rows) {
-        p->late = p->own + p->members * steps;
-        p->later = p->late + p->members * steps;
-        p->outside = p->later + p->members * steps;
+    if (p->own && p->late && p->later && p->excess && p->outside && p->wall && p->room &&
+        p->others && p->rows) {
         p->beside = works_beside(p);
         for (size_t k = 1; k <= steps; k++) {
             ft_task_spend(p->m->task, 1 + p->members / 4);
@@ -501,14 +455,18 @@ static int judge(struct pace *p, struct seen *seen)
             p->others[k - 1] = ft_median(p->room, p->members);
         }
         p->period = ft_period(p->others, steps, BLOCKS_MIN, p->room);
-        cycle = ft_cycle(p->others, steps, BLOCKS_MIN, p->room);
-        rc = judge_blocks(p, seen);
-        /* Who is late before one operation of many is so in few of the shorter blocks. */
-        if (rc == 0 && cycle > p->period && before == seen->count)
-            rc = judge_cycles(p, cycle, seen);
+        p->blocks = steps / p->period;
+        fill(p);
+        compare(p);
+        rc = p->base > 0 ? search(p, seen) : 0;
+        if (rc == 0 && p->base > 0)
+            rc = take(p, seen);
     }
     free(p->own);
+    free(p->late);
+    free(p->later);
     free(p->excess);
+    free(p->outside);
     free(p->wall);
     free(p->room);
     free(p->others);
@@ -516,22 +474,11 @@ static int judge(struct pace *p, struct seen *seen)
     return rc;
 }
 
-/* Those whom neither others nor chance explain. */
+/* Those whom chance does not explain. */
 static int report(const struct ft_matched *m, const struct seen *seen, struct ft_diagnoses *found)
 {
-    struct ft_behind *late = calloc(seen->count + 1, sizeof(*late));
-    int rc = late ? 0 : -ENOMEM;
+    int rc = 0;
 
-    for (size_t i = 0; i < seen->count && rc == 0; i++) {
-        const struct culprit *c = &seen->culprits[i];
-
-        late[i] = (struct ft_behind){.comm = c->comm,
-                                     .process = c->process,
-                                     .since_ns = c->since_ns,
-                                     .until_ns = c->until_ns,
-                                     .excess = c->excess,
-                                     .late_ns = c->late_ns};
-    }
     for (size_t i = 0; i < seen->count && rc == 0; i++) {
         const struct culprit *c = &seen->culprits[i];
         struct ft_wander_stretch stretch = {.process = c->process,
@@ -541,31 +488,25 @@ static int report(const struct ft_matched *m, const struct seen *seen, struct ft
                                             .wall_ns = c->wall_ns,
                                             .excess = c->excess};
 
-        ft_task_spend(m->task, 1 + seen->count / 64);
-        if (ft_behind_another(m, late, seen->count, i))
-            continue;
         rc = ft_wander_stands_out(seen->wander, &stretch);
         if (rc > 0)
             rc = describe(m, c, found);
     }
-    free(late);
     return rc;
 }
 
 int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
 {
     uint64_t *roles = ft_roles_new(m), *lost = ft_lost_new(m), *inside = ft_inside_new(m);
-    uint64_t *gaps = ft_gaps_new(m);
     uint32_t *groups = calloc(m->group_count + 1, sizeof(*groups));
     struct seen seen = {.wander = ft_wander_new(m)};
-    int rc = roles && lost && inside && gaps && groups && seen.wander ? 0 : -ENOMEM;
+    int rc = roles && lost && inside && groups && seen.wander ? 0 : -ENOMEM;
 
     for (uint32_t comm = 0; comm < m->comm_count && rc == 0; comm++) {
         struct pace p = {.m = m,
                          .roles = roles,
                          .lost_ns = lost,
                          .inside_ns = inside,
-                         .gaps_ns = gaps,
                          .comm = comm,
                          .group = groups};
 
@@ -586,7 +527,6 @@ int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
     free(roles);
     free(lost);
     free(inside);
-    free(gaps);
     free(groups);
     return rc;
 }

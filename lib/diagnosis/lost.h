@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef FT_DIAGNOSIS_LOST_H
 #define FT_DIAGNOSIS_LOST_H
-/* How long ranks have been in operations, and how much of it they waited for others; and
- * how long they worked until they called the next. */
+/* How long ranks have been in operations, and how much of it they waited for others. */
 #include <stdint.h>
 
 #include "lib/diagnosis/matched.h"
@@ -14,10 +13,5 @@ uint64_t *ft_lost_new(const struct ft_matched *m);
 /* Of each row: how long the operations of its process before it took, each for itself; free() it.
  * NULL without memory. */
 uint64_t *ft_inside_new(const struct ft_matched *m);
-
-/* Of each row: how long its process has been without an end of an operation before a start, up to
- * its own start; free() it. What it did then, no operation waited for: also where others were in
- * progress beside it, whose ends it did not need. NULL without memory. */
-uint64_t *ft_gaps_new(const struct ft_matched *m);
 
 #endif

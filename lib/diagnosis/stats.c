@@ -11,7 +11,6 @@
 #define SORTED     16   /* values: fewer are sorted */
 #define ROUNDS     64   /* of a search, which some order of values would make long */
 #define RARE       0.15 /* of the changes: the largest are left out */
-#define LIKE       1.2  /* times the least difference: as good */
 
 static int by_value(const void *a, const void *b)
 {
@@ -166,39 +165,4 @@ size_t ft_period(const double *values, size_t count, size_t blocks_min, double *
             break;
     }
     return best;
-}
-
-/* By how much values differ from those so many before, on average, each by a factor of e at most.
- */
-static double differ(const double *logs, size_t count, size_t lag)
-{
-    double sum = 0;
-
-    for (size_t i = lag; i < count; i++)
-        sum += fmin(1, fabs(logs[i] - logs[i - lag]));
-    return sum / (double)(count - lag);
-}
-
-size_t ft_cycle(const double *values, size_t count, size_t blocks_min, double *room)
-{
-    size_t lags = count / blocks_min < PERIOD_MAX ? count / blocks_min : PERIOD_MAX, best = 1;
-    double by_lag[PERIOD_MAX + 1], least = INFINITY, usual = 0;
-
-    for (size_t i = 0; i < count; i++)
-        room[i] = fmax(values[i], 0);
-    for (size_t i = 0; i < count; i++)
-        usual += room[i] / (double)count;
-    if (!(usual > 0) || lags < 2)
-        return 0;
-    /* Of what takes nearly no time the logarithm says nothing. */
-    for (size_t i = 0; i < count; i++)
-        room[i] = log(room[i] + usual / 100);
-    for (size_t lag = 1; lag <= lags; lag++) {
-        by_lag[lag] = differ(room, count, lag);
-        least = fmin(least, by_lag[lag]);
-    }
-    /* Pauses that come after several of its own repetitions make no longer cycle. */
-    while (by_lag[best] > fmax(LIKE * least, (by_lag[1] + least) / 2))
-        best++;
-    return best > 1 ? best : 0;
 }

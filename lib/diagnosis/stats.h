@@ -28,8 +28,4 @@ void ft_stretch(const double *values, size_t count, double bar, double limit, si
  * is, the steadiest of those that leave blocks_min blocks. room: as many as values. */
 size_t ft_period(const double *values, size_t count, size_t blocks_min, double *room);
 
-/* The smallest number of values after which they repeat one by one, however many of them are
- * alike; 0 where nothing repeats, or fewer than blocks_min times. room: as many as values. */
-size_t ft_cycle(const double *values, size_t count, size_t blocks_min, double *room);
-
 #endif

@@ -6,11 +6,10 @@ other shapes, units and habits than those of job.py, of which it shares nothing.
 usage: outsider.py [--seeds N] [--seed FIRST] [--write FILE] [CASE...]     in the build folder
 
 A table is of one communicator, of data parallelism with a group for each shard, of a pipeline in turns (one
-forward, one backward) with data parallelism, of experts that send to each other, or of sharded layers whose
-gradients are reduced beside the work; ranks are on hosts of 4 or 8; names, sequences (by communicator or by
-function, from any number on), bytes, times (from 0 or Unix, clocks apart by seconds), order of lines and columns
-follow from the seed. Prints a line a case: runs, how many were told right, how many records named anything else. A
-run that fails is named with its seed."""
+forward, one backward) with data parallelism, or of experts that send to each other; ranks are on hosts of 4 or
+8; names, sequences (by communicator or by function, from any number on), bytes, times (from 0 or Unix, clocks
+apart by seconds), order of lines and columns follow from the seed. Prints a line a case: runs, how many were
+told right, how many records named anything else. A run that fails is named with its seed."""
 import argparse
 import csv
 import io
@@ -64,7 +63,6 @@ class Table:
         self.pause_rank = habits.get("pause_rank")
         self.evaluate_every = habits.get("evaluate_every", 0)
         self.last_stage = habits.get("last_stage", 1.0)
-        self.buffered = habits.get("buffered", False)  # a sender does not wait for the receiver
         self.compute_ns = habits.get("compute_ms", rng.uniform(5, 120)) * MS
         self.bytes = habits.get("bytes", rng.choice((1 << 20, 50_000_000, 256 << 20)))
         self.by_function = rng.random() < 0.5
@@ -111,8 +109,6 @@ class Table:
                     self.now[rank] += t.size * MS
                 if t.rank == rank and t.step == step and t.kind == "never enters":
                     self.stuck.add(rank)
-                if t.rank == rank and t.step <= step and t.kind == "sleeps":
-                    self.now[rank] += t.size * 0.3 * self.compute_ns
 
     def evaluates(self, step):
         return self.evaluate_every and step % self.evaluate_every >= self.evaluate_every - 2
@@ -178,11 +174,6 @@ class Table:
                 continue
             start = max(self.now[sender], self.now[receiver])
             took = (10_000 + size / SPEED * self.slow(sender, receiver, step)) * max(0.5, self.rng.gauss(1, 0.03))
-            if self.buffered:
-                there = max(self.now[receiver], self.now[sender] + took)
-                self.leave(sender, its[0][1], self.now[sender] + took / 2)
-                self.leave(receiver, its[1][1], there)
-                continue
             for rank, row in its:
                 self.leave(rank, row, start + took)
 
@@ -293,36 +284,9 @@ class Experts(Table):
         self.stuck |= stands
 
 
-class Layers(Table):
-    """Ranks of a host gather the shards of each layer; gradients are reduced over hosts beside the work."""
-
-    def run(self):
-        self.free = [0.0] * self.ranks
-        for step in range(self.steps):
-            self.begin_step(step)
-            for _ in range(4):
-                for rank in set(range(self.ranks)) - self.stuck:
-                    self.compute(rank, step, 0.3, rank)
-                for host in range(self.ranks // self.gpus):
-                    its = list(range(host * self.gpus, (host + 1) * self.gpus))
-                    self.together(its, f"shard{host}", "AllGather", self.bytes // 16, step)
-                for shard in range(self.gpus):
-                    self.beside(list(range(shard, self.ranks, self.gpus)), f"copies{shard}", step)
-            self.now = [max(both) for both in zip(self.now, self.free)]
-        return self.rows
-
-    def beside(self, members, comm, step):
-        """A collective in a queue of its own: it begins when the one before has ended, and nobody waits for it."""
-        work, self.now = self.now, [max(both) for both in zip(self.now, self.free)]
-        self.together(members, comm, "AllReduce", self.bytes // 16, step)
-        for rank in members:
-            self.free[rank] = self.now[rank]
-        self.now = work
-
-
 SIZES = {World: (8, 16, 24, 64, 128, 512), Shards: (16, 32, 64, 128, 512), Turns: (8, 16, 32, 64, 128, 512),
-         Experts: (16, 32, 64, 128), Layers: (16, 32, 64, 128)}
-SPAN = {World: 40, Shards: 30, Turns: 20, Experts: 20, Layers: 30}
+         Experts: (16, 32, 64, 128)}
+SPAN = {World: 40, Shards: 30, Turns: 20, Experts: 20}
 
 
 def draw(seed, kinds, jobs, size=(1.5, 3.0), hosts_apart=False, **habits):
@@ -386,13 +350,6 @@ def thin(table, rows, share):
     return [r for r in rows if table.rng.random() >= share]
 
 
-def lose(table, rows):
-    """The newest lines of the one that does not come are lost, a step of them or less."""
-    its = [r for r in rows if r["rank"] == table.troubles[0].rank]
-    lost = {id(r) for r in its[-table.rng.randint(1, max(1, len(its) // (table.troubles[0].step + 1))):]}
-    return [r for r in rows if id(r) not in lost]
-
-
 def vanish(table, rows):
     """The lines of a host end half way, while its ranks go on."""
     host = table.rng.randrange((table.ranks + table.gpus - 1) // table.gpus)
@@ -440,16 +397,6 @@ CASES = {
     "drifts, all wander":
         (lambda s: draw(s, ("drifts",), ALL, wander=(walk, 0.05, 0.1), size=(1.6, 3), **LONG), SLOW, None, False),
     "drifts": (lambda s: draw(s, ("drifts",), ALL, steps=60), SLOW, None, True),
-    **{f"{name}, beside": (lambda s, k=kinds: draw(s, k, (Layers,)), syndromes, None, told)
-       for name, kinds, syndromes, told in (
-           ("well", (), (), False), ("late", ("late",), SLOW, True), ("drifts", ("drifts",), SLOW, True),
-           ("never enters", ("never enters",), HANG, True),
-           ("slow in rings", ("slow sender",), ("comm_slow",), False))},
-    "sleeps before one of many": (lambda s: draw(s, ("sleeps",), (Layers, Shards), size=(2, 4)), SLOW, None, True),
-    "never enters, lines lost": (lambda s: draw(s, ("never enters",), ALL), HANG, lose, True),
-    "well, buffered": (lambda s: draw(s, (), (Turns,), buffered=True), (), None, False),
-    "well, buffered, uneven": (lambda s: draw(s, (), (Turns,), buffered=True, uneven=0.3), (), None, False),
-    "late, buffered": (lambda s: draw(s, ("late",), (Turns,), buffered=True), SLOW, None, False),
     "mismatch": (lambda s: draw(s, ("mismatch",), (World, Shards)), ("mismatch",), None, True),
     "stands": (lambda s: draw(s, ("stands",), PAIRED), ("comm_hang",), None, True),
     "slow pair": (lambda s: draw(s, ("slow pair",), PAIRED, steps=30), ("comm_slow",), None, True),
@@ -506,7 +453,7 @@ def fits(record, trouble):
     """Whether a record names what is wrong, or a part of it."""
     rank, peer, kind = record.get("rank"), record.get("peer"), trouble.kind
     if record["syndrome"] in ("noncomm_slow", "mixed", "noncomm_hang"):
-        return kind in ("late", "drifts", "late once", "never enters", "sleeps") and rank == trouble.rank
+        return kind in ("late", "drifts", "late once", "never enters") and rank == trouble.rank
     if record["syndrome"] == "mismatch":
         return kind == "mismatch" and trouble.rank in (rank, peer)
     if kind in ("stands", "slow pair"):

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/diagnosis.h"
-#include "lib/diagnosis/lost.h"
 #include "tests/unit/unit.h"
 
 #define MS    1000000ULL
@@ -96,155 +94,6 @@ static void expect(enum ft_syndrome syndrome, uint32_t process)
     ck_assert_int_eq(found.items[0].syndrome, syndrome);
     ck_assert_uint_eq(found.items[0].process, process);
 }
-
-/* Sixteen operations a step, of which one rank sleeps before the fifth. */
-START_TEST(late_before_one_operation_of_many)
-{
-    setup();
-    for (uint64_t k = 0; k < 16 * (uint64_t)STEPS; k++) {
-        compute(k, k % 16 == 0 ? 200 * MS : 20 * MS);
-        if (k % 16 == 5)
-            now[3] += 300 * MS;
-        join("world", "AllReduce", k, 0xff);
-    }
-    diagnose(1);
-    expect(FT_SYNDROME_NONCOMM_SLOW, 3);
-    teardown();
-}
-END_TEST
-
-/* A sleep each step from the middle on; before it, chance made the same rank late now and then. */
-START_TEST(late_after_chance)
-{
-    setup();
-    for (uint64_t k = 0; k < 60; k++) {
-        compute(k, 10 * MS);
-        if (k >= 30)
-            now[3] += 15 * MS;
-        else if (k > 8 && k % 3 == 0)
-            now[3] += 5 * MS;
-        join("world", "AllReduce", k, 0xff);
-    }
-    diagnose(1);
-    expect(FT_SYNDROME_NONCOMM_SLOW, 3);
-    ck_assert_double_gt(found.items[0].slowdown, 2);
-    teardown();
-}
-END_TEST
-
-/* One step of shards of four, whose ranks reduce with the other shard beside their work: rank 3
- * sleeps, its shard waits for it, and what the other shard waits in runs beside its work. */
-static void sharded_step(uint64_t k)
-{
-    uint64_t reduce[RANKS];
-    char comm[8];
-
-    compute(4 * k, 20 * MS);
-    now[3] += 30 * MS;
-    join("shard0", "AllGather", 3 * k, 0x0f);
-    join("shard1", "AllGather", 3 * k, 0xf0);
-    memcpy(reduce, now, sizeof(now));
-    compute(4 * k + 1, 20 * MS);
-    join("shard0", "AllGather", 3 * k + 1, 0x0f);
-    join("shard1", "AllGather", 3 * k + 1, 0xf0);
-    compute(4 * k + 2, 20 * MS);
-    join("shard0", "AllGather", 3 * k + 2, 0x0f);
-    join("shard1", "AllGather", 3 * k + 2, 0xf0);
-    for (uint32_t i = 0; i < 4; i++) {
-        uint64_t both = reduce[i] > reduce[i + 4] ? reduce[i] : reduce[i + 4];
-
-        snprintf(comm, sizeof(comm), "with%u", i);
-        for (uint32_t r = i; r < RANKS; r += 4) {
-            put(r, comm, "AllReduce", k, 1 << 20, reduce[r], both + 2 * MS, NONE);
-            now[r] = now[r] > both + 2 * MS ? now[r] : both + 2 * MS;
-        }
-    }
-}
-
-START_TEST(who_waits_for_a_late_rank_is_not_late)
-{
-    setup();
-    for (uint64_t k = 0; k < 2 * (uint64_t)STEPS; k++)
-        sharded_step(k);
-    diagnose(1);
-    expect(FT_SYNDROME_NONCOMM_SLOW, 3);
-    teardown();
-}
-END_TEST
-
-/* The ranks of a shard are late, each beside its copy in the other: three of them waited for the
- * fourth in the shard; where all work as long, none waited. */
-START_TEST(late_behind_another_of_the_shard)
-{
-    for (uint64_t part = 0; part < 2; part++) {
-        struct ft_behind late[4];
-        struct ft_matched *m;
-
-        setup();
-        for (uint64_t k = 0; k < STEPS; k++) {
-            compute(k, 20 * MS);
-            for (uint32_t r = 0; r < 4; r++)
-                now[r] += part || r == 3 ? 30 * MS : 0;
-            join("shard0", "AllGather", k, 0x0f);
-            join("shard1", "AllGather", k, 0xf0);
-            join("with0", "AllReduce", k, 0x11);
-            join("with1", "AllReduce", k, 0x22);
-            join("with2", "AllReduce", k, 0x44);
-            join("with3", "AllReduce", k, 0x88);
-        }
-        ck_assert_int_eq(ft_operations_finish(ops), 0);
-        m = ft_matched_new(ops);
-        for (uint32_t r = 0; r < 4; r++) {
-            uint32_t comm = 0;
-
-            while (strncmp(ft_operations_comm(ops, comm), "with", 4) != 0 ||
-                   ft_operations_comm(ops, comm)[4] != (char)('0' + r))
-                comm++;
-            late[r] = (struct ft_behind){.comm = comm,
-                                         .process = r,
-                                         .until_ns = UINT64_MAX,
-                                         .excess = 1,
-                                         .late_ns = 30.0 * MS * STEPS};
-        }
-        for (size_t r = 0; r < 4; r++)
-            ck_assert_int_eq(ft_behind_another(m, late, 4, r), part == 0 && r != 3);
-        ck_assert(!ft_behind_another(m, late, 1, 0));
-        ft_matched_free(m);
-        teardown();
-    }
-}
-END_TEST
-
-/* What a rank did up to a start, no operation having ended: also beside one under way. */
-START_TEST(time_before_a_start)
-{
-    struct ft_matched *m;
-    uint64_t *gaps;
-
-    setup();
-    put(0, "c", "AllReduce", 0, 1, 100, 200, NONE);
-    put(0, "d", "AllReduce", 0, 1, 200, 1000, NONE);
-    put(0, "c", "AllReduce", 1, 1, 260, 300, NONE);
-    put(0, "c", "AllReduce", 2, 1, 310, 320, NONE);
-    put(0, "c", "AllReduce", 3, 1, 330, NEVER, NONE);
-    put(0, "d", "AllReduce", 1, 1, 1000, 1100, NONE);
-    /* One that takes no time. */
-    put(0, "c", "AllReduce", 4, 1, 1150, 1150, NONE);
-    ck_assert_int_eq(ft_operations_finish(ops), 0);
-    m = ft_matched_new(ops);
-    gaps = ft_gaps_new(m);
-    ck_assert_uint_eq(gaps[0], 0);
-    ck_assert_uint_eq(gaps[1], 0);
-    ck_assert_uint_eq(gaps[2], 60);
-    ck_assert_uint_eq(gaps[3], 70);
-    ck_assert_uint_eq(gaps[4], 80);
-    ck_assert_uint_eq(gaps[5], 80);
-    ck_assert_uint_eq(gaps[6], 130);
-    free(gaps);
-    ft_matched_free(m);
-    teardown();
-}
-END_TEST
 
 /* A message from a rank to the next; it is buffered, and the receiver comes so much later. */
 static void buffered(uint64_t k, uint32_t from, uint64_t later_ns)
@@ -413,8 +262,6 @@ START_TEST(a_circle_names_who_left_an_operation_out)
 }
 END_TEST
 
-FT_UNIT_MAIN("diagnosis of tables", late_before_one_operation_of_many, late_after_chance,
-             who_waits_for_a_late_rank_is_not_late, late_behind_another_of_the_shard,
-             time_before_a_start, buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
+FT_UNIT_MAIN("diagnosis of tables", buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
              the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, rows_of_a_rank_end_sooner,
              another_size_than_the_others, a_circle_names_who_left_an_operation_out)
