@@ -82,22 +82,18 @@ static void extend(struct ft_sighting *s, const struct ft_seen *seen)
         s->last_ms - first_ms < UINT32_MAX ? (uint32_t)(s->last_ms - first_ms) : UINT32_MAX;
 }
 
-static bool is_of(const struct ft_sighting *s, const struct ft_seen *seen)
-{
-    return s->out_kept == (seen->out & FT_SIGHTING_NO_END) && s->source == seen->source &&
-           s->past == FT_PRESENT && ft_sighting_switch(s) == seen->switch_id &&
-           ft_sighting_in(s) == seen->in;
-}
-
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
                                     int64_t uncertain_ms, int64_t *before_ms)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
+    uint64_t ends = ft_sighting_ends_kept(seen->switch_id, seen->in, seen->out);
+    uint16_t at = ft_sighting_switch_kept(seen->switch_id);
     struct ft_sighting *s;
 
     for (uint16_t i = 0; i < ev->count; i++) {
         s = &list[i];
-        if (is_of(s, seen)) {
+        if (s->ends == ends && s->known_switch == at && s->source == seen->source &&
+            s->past == FT_PRESENT) {
             bool turned = was_left(list, ev->count, s, uncertain_ms);
 
             *before_ms = s->last_ms;
@@ -210,7 +206,7 @@ static bool are_alike(const struct ft_sighting *a, const struct ft_sighting *b, 
     return ft_sighting_switch(a) == ft_sighting_switch(b) &&
            (!(in & ALIKE_SOURCE) || a->source == b->source) &&
            (!(in & ALIKE_IN) || ft_sighting_in(a) == ft_sighting_in(b)) &&
-           (!(in & ALIKE_OUT) || a->out_kept == b->out_kept);
+           (!(in & ALIKE_OUT) || ft_sighting_out(a) == ft_sighting_out(b));
 }
 
 /* Groups are summed at their first. */

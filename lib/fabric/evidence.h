@@ -60,11 +60,10 @@
 /* Each flow has some of these: 44 bytes, which alignment to 8 would make 48. */
 struct ft_sighting {
     int64_t last_ms : FT_SIGHTING_MS_BITS;
-    uint64_t past : 4;            /* FT_PRESENT; else it counts for the volume alone */
-    uint64_t known_switch : 16;   /* ft_sighting_switch() */
-    uint64_t in_or_stranger : 28; /* ft_sighting_in() */
-    uint64_t out_kept : 28;       /* ft_sighting_out() */
-    uint64_t seconds : 8;         /* in which it had samples, ft_seconds_of() */
+    uint64_t past : 4;          /* FT_PRESENT; else it counts for the volume alone */
+    uint64_t known_switch : 16; /* ft_sighting_switch() */
+    uint64_t ends : 56;         /* ft_sighting_in() and, above 28 bits, ft_sighting_out() */
+    uint64_t seconds : 8;       /* in which it had samples, ft_seconds_of() */
     uint32_t source;       /* who took the samples: two sources may have sampled the same packets */
     uint32_t lasted_ms;    /* of the stretch that ends with last_ms */
     uint32_t samples[2];   /* by parity of the window's number */
@@ -78,34 +77,45 @@ static inline uint32_t ft_sighting_switch(const struct ft_sighting *s)
 {
     uint32_t id = s->known_switch;
 
-    return id & FT_SIGHTING_STRANGER ? id << 16 | s->in_or_stranger : id;
+    return id & FT_SIGHTING_STRANGER ? id << 16 | (s->ends & 0xffff) : id;
 }
 
-static inline uint32_t ft_sighting_end(uint32_t kept)
+static inline uint32_t ft_sighting_end(uint64_t kept)
 {
-    return kept == FT_SIGHTING_NO_END ? FT_NONE : kept;
+    return kept == FT_SIGHTING_NO_END ? FT_NONE : (uint32_t)kept;
 }
 
 /* The ports or aggregates that samples came in and went out by; FT_NONE: they did not name one that
  * we know. */
 static inline uint32_t ft_sighting_in(const struct ft_sighting *s)
 {
-    return s->known_switch & FT_SIGHTING_STRANGER ? FT_NONE : ft_sighting_end(s->in_or_stranger);
+    return s->known_switch & FT_SIGHTING_STRANGER ? FT_NONE
+                                                  : ft_sighting_end(s->ends & FT_SIGHTING_NO_END);
 }
 
 static inline uint32_t ft_sighting_out(const struct ft_sighting *s)
 {
-    return ft_sighting_end(s->out_kept);
+    return ft_sighting_end(s->ends >> 28);
+}
+
+/* How a sighting keeps its hop: known_switch and ends. */
+static inline uint16_t ft_sighting_switch_kept(uint32_t switch_id)
+{
+    return (uint16_t)(switch_id & FT_SWITCH_UNKNOWN ? switch_id >> 16 : switch_id);
+}
+
+static inline uint64_t ft_sighting_ends_kept(uint32_t switch_id, uint32_t in, uint32_t out)
+{
+    if (switch_id & FT_SWITCH_UNKNOWN)
+        return (uint64_t)FT_SIGHTING_NO_END << 28 | (switch_id & 0xffff);
+    return (uint64_t)(out & FT_SIGHTING_NO_END) << 28 | (in & FT_SIGHTING_NO_END);
 }
 
 static inline void ft_sighting_set_hop(struct ft_sighting *s, uint32_t switch_id, uint32_t in,
                                        uint32_t out)
 {
-    bool stranger = switch_id & FT_SWITCH_UNKNOWN;
-
-    s->known_switch = (stranger ? switch_id >> 16 : switch_id) & 0xffff;
-    s->in_or_stranger = stranger ? switch_id & 0xffff : in & FT_SIGHTING_NO_END;
-    s->out_kept = stranger ? FT_SIGHTING_NO_END : out & FT_SIGHTING_NO_END;
+    s->known_switch = ft_sighting_switch_kept(switch_id);
+    s->ends = ft_sighting_ends_kept(switch_id, in, out);
 }
 
 static inline int64_t ft_sighting_first_ms(const struct ft_sighting *s)

@@ -14,12 +14,16 @@ static inline struct ft_sighting *ft_evidence_list(const struct ft_evidence *ev)
 /* Whether one source saw the flow at two hops of one switch. */
 static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct ft_sighting *b)
 {
-    uint32_t a_in = ft_sighting_in(a), b_in = ft_sighting_in(b);
+    uint32_t a_in, b_in, a_out, b_out;
 
-    return ft_sighting_switch(a) == ft_sighting_switch(b) && a->source == b->source &&
-           ((a_in != b_in && a_in != FT_NONE && b_in != FT_NONE) ||
-            (ft_sighting_out(a) != ft_sighting_out(b) && ft_sighting_out(a) != FT_NONE &&
-             ft_sighting_out(b) != FT_NONE));
+    if (a->ends == b->ends || a->source != b->source || a->known_switch != b->known_switch)
+        return false;
+    a_in = ft_sighting_in(a);
+    b_in = ft_sighting_in(b);
+    a_out = ft_sighting_out(a);
+    b_out = ft_sighting_out(b);
+    return (a_in != b_in && a_in != FT_NONE && b_in != FT_NONE) ||
+           (a_out != b_out && a_out != FT_NONE && b_out != FT_NONE);
 }
 
 /* Whether another source has more of the same way through the switch: its samples may be of the
