@@ -42,8 +42,8 @@ static void resending_cell(struct ft_grid *grid, const struct ft_value *record)
 
     if (ft_value_uint(record, "numbered_flows", &of) &&
         ft_value_uint(record, "resending_flows", &n))
-        ft_grid_cell(grid, 2 * n > of ? FT_YELLOW : FT_PLAIN, "%llu of %llu",
-                     (unsigned long long)n, (unsigned long long)of);
+        ft_grid_cell(grid, 2 * n > of ? FT_YELLOW : FT_PLAIN, "%llu of %llu", (unsigned long long)n,
+                     (unsigned long long)of);
     else
         ft_grid_skip(grid);
 }

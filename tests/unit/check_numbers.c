@@ -327,15 +327,15 @@ START_TEST(numbers_that_a_read_takes_are_not_of_packets)
         struct ft_numbers flow, reverse;
         bool own;
     } cases[] = {
-        {{.requests = true}, {0}, true},
+        {{.requests = true}, {.requests = false}, true},
         {{.requests = true}, {.requests = true}, true},
         {{.requests = true}, {.requests = true, .reads = true}, true},
         {{.requests = true}, {.responses = true}, false},
-        {{.requests = true, .reads = true}, {0}, false},
+        {{.requests = true, .reads = true}, {.requests = false}, false},
         {{.responses = true}, {.reads = true}, true},
         {{.responses = true, .reads = true}, {.reads = true}, true},
         {{.responses = true}, {.requests = true, .reads = true}, false},
-        {{.responses = true, .requests = true}, {0}, false},
+        {{.responses = true, .requests = true}, {.requests = false}, false},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
