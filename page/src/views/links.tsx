@@ -4,7 +4,7 @@ import { Chart } from '../chart.tsx';
 import { useAnswer, useStore } from '../hooks.ts';
 import { byName, portKey, type LinkState, type Way } from '../model.ts';
 import type { Answer, Finding, Link, Path } from '../records.ts';
-import { bytes, count, nanoseconds, percent, rate, ratio } from '../text.ts';
+import { bytes, count, nanoseconds, percent, plural, rate, ratio } from '../text.ts';
 import { A, Bar, Empty, Facts, GroupLink, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
