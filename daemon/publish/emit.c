@@ -440,6 +440,21 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     emitter->record(emitter->arg, &record);
 }
 
+void ft_emit_link(Fabrictrace__Evidence *out, const struct ft_topology *t, uint32_t id)
+{
+    const struct ft_port *port = ft_topology_port(t, id);
+
+    out->switch_ = text(ft_topology_switch(t, port->switch_id)->name);
+    out->port = text(port->name);
+    if (port->group != FT_NONE)
+        out->group = text(ft_topology_group(t, port->group)->name);
+    if (port->peer == FT_NONE)
+        return;
+    port = ft_topology_port(t, port->peer);
+    out->peer = text(ft_topology_switch(t, port->switch_id)->name);
+    out->peer_port = text(port->name);
+}
+
 bool ft_flow_is_elephant(const struct ft_join *join, const struct ft_flow *flow, int64_t window_ms,
                          double share)
 {

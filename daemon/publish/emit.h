@@ -45,6 +45,9 @@ void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct
 /* Fills the 5-tuple; borrows it. */
 void ft_emit_tuple(Fabrictrace__Flow *out, const struct ft_tuple *tuple);
 
+/* The link that leaves by a port: both ends, and its group. */
+void ft_emit_link(Fabrictrace__Evidence *out, const struct ft_topology *t, uint32_t id);
+
 /* Whether a flow of data that a host sends fills so much of its link to the fabric, by its volume
  * in one of the last windows. */
 bool ft_flow_is_elephant(const struct ft_join *join, const struct ft_flow *flow, int64_t window_ms,

@@ -69,7 +69,6 @@ static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
 {
     const struct ft_topology *t = ft_join_topology(join);
     const struct ft_port *port = ft_topology_port(t, first->port);
-    const struct ft_port *peer = ft_topology_port(t, port->peer);
     const struct ft_group *group = ft_topology_group(t, port->group);
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
@@ -86,11 +85,7 @@ static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
     }
     if (count < 2 || least >= count)
         return;
-    evidence.switch_ = (char *)(uintptr_t)ft_topology_switch(t, port->switch_id)->name;
-    evidence.port = (char *)(uintptr_t)port->name;
-    evidence.peer = (char *)(uintptr_t)ft_topology_switch(t, peer->switch_id)->name;
-    evidence.peer_port = (char *)(uintptr_t)peer->name;
-    evidence.group = (char *)(uintptr_t)group->name;
+    ft_emit_link(&evidence, t, first->port);
     evidence.has_elephants = evidence.has_elephants_least = evidence.has_elephants_even = true;
     evidence.elephants = count;
     evidence.elephants_least = least;

@@ -139,15 +139,7 @@ static void raise_one(const struct ft_lossy_found *f, const struct ft_topology *
              "packets that leave %s by %s are lost: %u of %u flows over it sent some again, %u of "
              "%u over the other links of its group",
              name, port->name, f->again, f->flows, f->others_again, f->others_flows);
-    evidence.switch_ = (char *)(uintptr_t)name;
-    evidence.port = (char *)(uintptr_t)port->name;
-    if (port->peer != FT_NONE) {
-        const struct ft_port *peer = ft_topology_port(t, port->peer);
-
-        evidence.peer = (char *)(uintptr_t)ft_topology_switch(t, peer->switch_id)->name;
-        evidence.peer_port = (char *)(uintptr_t)peer->name;
-    }
-    evidence.group = (char *)(uintptr_t)ft_topology_group(t, port->group)->name;
+    ft_emit_link(&evidence, t, f->link);
     evidence.has_count = evidence.has_flows = evidence.has_p_value = true;
     evidence.count = f->flows;
     evidence.flows = f->again;

@@ -140,15 +140,7 @@ static void raise_one(const struct port *p, const struct ft_topology *t, uint32_
         "%llu of the last %llu new flows that had the choice took %s %s: chance gives more, time "
         "and again",
         (unsigned long long)p->use.here, (unsigned long long)p->use.flows, name, port->name);
-    evidence.switch_ = (char *)(uintptr_t)name;
-    evidence.port = (char *)(uintptr_t)port->name;
-    if (port->peer != FT_NONE) {
-        const struct ft_port *peer = ft_topology_port(t, port->peer);
-
-        evidence.peer = (char *)(uintptr_t)ft_topology_switch(t, peer->switch_id)->name;
-        evidence.peer_port = (char *)(uintptr_t)peer->name;
-    }
-    evidence.group = (char *)(uintptr_t)ft_topology_group(t, port->group)->name;
+    ft_emit_link(&evidence, t, id);
     evidence.has_count = evidence.has_flows = true;
     evidence.count = p->use.flows;
     evidence.flows = p->use.here;

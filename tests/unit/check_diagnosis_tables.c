@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables as foreign programs write them: operations beside each other, sends that are buffered,
- * numbers that each rank counts for itself, rows that were lost. */
+/* Tables as foreign programs write them: sends that are buffered, numbers that each rank counts for
+ * itself, rows that were lost or end sooner, sizes, circles. */
 #include "config.h"
 
 #include <stdbool.h>
