@@ -233,7 +233,7 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     Fabrictrace__SwitchReport merged;
     Fabrictrace__Neighbor **rows;
     struct ft_report *report;
-    bool fresh, lost, news = false;
+    bool fresh, lost, absent, news = false;
     struct ft_ip agent;
     int rc;
 
@@ -263,8 +263,12 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
             ft_table_remove(r->table, report);
         return rc;
     }
-    news |= lost != report->lldp_lost || ft_report_stale(r, report);
+    absent = !now->has_lldp && !ft_report_silent(now);
+    news |= lost != report->lldp_lost || ft_report_stale(r, report) ||
+            report->lldp_missing != (absent && report->lldp_absent);
     report->lldp_lost = lost;
+    report->lldp_missing = absent && report->lldp_absent;
+    report->lldp_absent = absent;
     if (now->has_lldp && now->n_neighbors == 0)
         report->lldp_since_ms = 0;
     else if (now->n_neighbors && (!report->lldp_since_ms || report->lldp_since_ms > now_ms))

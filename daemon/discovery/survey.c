@@ -370,7 +370,7 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
                         "check its address, its SNMP credentials and access list",
                         "it does not answer SNMP%s%.200s", r->message->problem ? ": " : "",
                         r->message->problem ? r->message->problem : "");
-    else if (!r->message->has_lldp)
+    else if (r->lldp_missing)
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL, "enable LLDP and LLDP-MIB",
                         r->lldp_lost
                             ? "it answers no LLDP any more: using the last known neighbours"
