@@ -281,7 +281,10 @@ static void mark_links(const struct ft_blame *blame, struct ft_blamed *b,
         m->switch_ = link->switch_;
         m->port = link->port;
         ft_report_add_reason(
-            r, text(b, "%s %s is the one link under it that no pair crosses without delay",
+            r, text(b,
+                    blame->slow < blame->all
+                        ? "%s %s is the one link that nearly all of them have in common"
+                        : "%s %s is the one link under it that no pair crosses without delay",
                     link->switch_, link->port));
         /* What is said of a rank begins with its times. */
         if (m->n_evidence_for > 1) {

@@ -14,6 +14,7 @@
 
 #define DEVIATIONS   4
 #define MOST_OF_LINK 0.75
+#define RIVAL_SHARE  0.5  /* of its slow pairs: a link without a fast pair that may be it as well */
 #define SLOW_SHARE   0.4  /* more of all pairs, and no single one is to blame */
 #define MOST_LINES   0.75 /* more of all: what is usual has changed */
 #define ACQUITTING   0.1  /* of an end's pairs: more that are not slow, and it is not to blame */
@@ -156,9 +157,27 @@ static int describe_link(struct court *c, size_t first, size_t counted, size_t a
     b->sender_clean = b->receiver_clean = true;
     b->link = links == 1 ? c->crossings[first].link : FT_BLAME_NONE;
     for (uint32_t k = 0; k < c->cells[worst].link_count && k < 32; k++)
-        if (links > 1 || c->cells[worst].links[k] == b->link)
-            b->open |= is_acquitted(c, c->cells[worst].links[k]) ? 0 : 1U << k;
+        if (links > 1 ? !is_acquitted(c, c->cells[worst].links[k])
+                      : c->cells[worst].links[k] == b->link)
+            b->open |= 1U << k;
     return 0;
+}
+
+/* The other links that may be it where a pair crosses the best one without delay: those that as many
+ * slow pairs cross, and those that no pair crosses without delay and nearly as many do. */
+static uint32_t count_rivals(const struct court *c, size_t best_first, size_t best)
+{
+    size_t counted, all;
+    uint32_t rivals = 0;
+    bool ends;
+
+    for (size_t i = 0; i < c->crossing_count; i += all) {
+        size_t slow = over_link(c, i, &counted, &all, &ends);
+
+        rivals += i != best_first && (slow >= best || (ends && slow == counted &&
+                                                       (double)slow >= RIVAL_SHARE * (double)best));
+    }
+    return rivals;
 }
 
 /* Links that slow pairs of several senders and receivers have in common, the most pairs first. */
@@ -186,6 +205,8 @@ static int describe_links(struct court *c)
         }
         if (best < 2)
             return 0;
+        if (best < best_counted)
+            links = 1 + count_rivals(c, best_first, best);
         rc = describe_link(c, best_first, best_counted, best_all, links);
         if (rc)
             return rc;

@@ -288,6 +288,34 @@ START_TEST(links_that_no_pair_separates_are_not_chosen_from)
 }
 END_TEST
 
+/* Eight pairs from several hosts to several, over link 7, all but one of them slow; two of the slow
+ * ones do not cross the rival. */
+START_TEST(a_link_with_a_fast_pair_is_named_where_no_other_may_be_it)
+{
+    for (uint32_t rival = 0; rival < 3; rival++) {
+        fresh();
+        for (uint32_t i = 0; i < 24; i++) {
+            bool over = i % 3 == 1, slow = over && i != 10;
+            struct ft_blame_cell *c = cell(i, (i + 1) % 24, slow ? 2.5 : 1);
+
+            crosses(c, over ? 7 : 8);
+            /* As many slow pairs as the link has cross it, or all that cross it are slow. */
+            if (rival == 1)
+                crosses(c, slow || i % 3 == 0 ? 17 : 18);
+            else if (rival == 2)
+                crosses(c, slow && i > 5 ? 17 : 18);
+        }
+        judge(log(1.1), NAN, 1);
+        ck_assert_int_eq(blames.items[0].side, FT_SIDE_PAIR);
+        ck_assert_uint_eq(blames.items[0].slow, 7);
+        ck_assert_uint_eq(blames.items[0].all, 8);
+        ck_assert_uint_eq(blames.items[0].link, rival ? FT_BLAME_NONE : 7);
+        if (!rival)
+            ck_assert_uint_eq(blames.items[0].open, 1);
+    }
+}
+END_TEST
+
 /* Two pairs of two ranks, one of them slow. */
 START_TEST(of_two_ranks_the_slow_direction_is_reported)
 {
@@ -364,5 +392,6 @@ FT_UNIT_MAIN("blame", a_pair_that_is_not_slow_acquits_its_ends, a_receiver_or_th
              links_vote_in_a_ring, older_measures_acquit_no_link,
              what_is_acquitted_leaves_the_other, a_link_under_several_pairs_is_named,
              links_that_no_pair_separates_are_not_chosen_from,
+             a_link_with_a_fast_pair_is_named_where_no_other_may_be_it,
              of_two_ranks_the_slow_direction_is_reported,
              where_half_of_a_ring_is_slow_nobody_is_blamed)
