@@ -68,8 +68,8 @@ static void show_text(FILE *out, size_t count, const struct judgement *j)
     const struct ft_figures *f = &j->figures;
     char p[FT_UNIT_BYTES];
 
-    fprintf(out, "%llu flows over %zu link%s\n", (unsigned long long)j->flows, count,
-            count == 1 ? "" : "s");
+    fprintf(out, "%llu flow%s over %zu link%s\n", (unsigned long long)j->flows,
+            j->flows == 1 ? "" : "s", count, count == 1 ? "" : "s");
     if (!f->some) {
         fprintf(out, "VERDICT          idle: nothing to judge\n");
         return;

@@ -474,12 +474,11 @@ static int report(const struct chakra_export *e)
            e->operation_count, (unsigned long long)nodes);
     if (e->incomplete)
         fprintf(stderr,
-                "fabrictrace export: %u operations are left out: not all of their ranks "
-                "reported them\n",
-                e->incomplete);
+                "fabrictrace export: %u operation%s left out: reported by some of the ranks only\n",
+                e->incomplete, e->incomplete == 1 ? "" : "s");
     if (e->foreign)
-        fprintf(stderr, "fabrictrace export: %u operations are left out: ASTRA-sim runs no such\n",
-                e->foreign);
+        fprintf(stderr, "fabrictrace export: %u operation%s left out: ASTRA-sim runs no such\n",
+                e->foreign, e->foreign == 1 ? "" : "s");
     return 0;
 }
 

@@ -163,8 +163,8 @@ static int describe_link(struct court *c, size_t first, size_t counted, size_t a
     return 0;
 }
 
-/* The other links that may be it where a pair crosses the best one without delay: those that as many
- * slow pairs cross, and those that no pair crosses without delay and nearly as many do. */
+/* The other links that may be it where a pair crosses the best one without delay: those that as
+ * many slow pairs cross, and those that no pair crosses without delay and nearly as many do. */
 static uint32_t count_rivals(const struct court *c, size_t best_first, size_t best)
 {
     size_t counted, all;

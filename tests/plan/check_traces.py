@@ -175,8 +175,8 @@ class Traces(unittest.TestCase):
         rc, out, err = self.export(records)
         self.assertEqual(rc, 0)
         self.assertIn("3 operations, 12 nodes", out)
-        self.assertIn("2 operations are left out: not all of their ranks", err)
-        self.assertIn("1 operations are left out: ASTRA-sim runs no such", err)
+        self.assertIn("2 operations left out: reported by some of the ranks only", err)
+        self.assertIn("1 operation left out: ASTRA-sim runs no such", err)
         self.assertEqual(len(self.simulate()), 4)
 
     def test_bad_input(self):
