@@ -25,14 +25,13 @@ struct ft_report {
     int64_t time_ms;  /* by the poller's clock */
     int64_t heard_ms; /* by ours */
     bool lldp_lost; /* it answered LLDP before, and does not now: its neighbours are the old ones */
-    /* Its last two polls were answered without LLDP. One may be: an SNMP agent that has just
-     * started answers before its LLDP does. */
-    bool lldp_missing;
+    /* Its last poll was answered without LLDP; and the one before, too. One alone may be: an SNMP
+     * agent that has just started answers before its LLDP does. */
+    bool lldp_absent, lldp_missing;
     /* Since when it names neighbours, by our clock; anew when its LLDP begins anew. 0: never. */
     int64_t lldp_since_ms;
     bool stale_seen; /* it was stale when ft_reports_saw_stale() was called */
     /* Private. */
-    bool lldp_absent;     /* from its last poll, which was answered */
     int64_t lldp_anew_ms; /* when its LLDP was last found to have begun anew */
     uint8_t *packed;
     size_t packed_bytes;

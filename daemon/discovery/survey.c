@@ -375,7 +375,7 @@ static void note_state(struct ft_survey *s, const struct ft_node *n)
                         r->lldp_lost
                             ? "it answers no LLDP any more: using the last known neighbours"
                             : "it answers no LLDP: its links are known only from its neighbours");
-    else if (r->message->problem)
+    else if (r->message->problem && !r->lldp_absent)
         ft_findings_add(s->findings, FT_FINDING_NOTE, n->name, NULL, NULL, "%.300s",
                         r->message->problem);
 }

@@ -39,7 +39,8 @@ POLL_S = 10          # of the switches' SNMP agents
 CALM_STEPS = 40      # before the fault
 HEALTHY_STEPS = 90   # of a job without one
 AWAITED_S = 60       # until the right diagnosis
-AFTER_S = 12         # after it, for wrong ones, and for the link, of which a later look knows more
+AFTER_S = 12         # after it, for wrong ones
+LINK_S = 45          # after it, until its link, of which a later look knows more
 SHORT_STEPS = 25
 MARKS = ("syndrome", "rank", "link")
 
@@ -111,11 +112,16 @@ def run_one(lab, kind, seed):
         if kind in HEALTHY:
             lab.wait_steps(job, HEALTHY_STEPS)
         else:
-            deadline = time.monotonic() + speed.limit(AWAITED_S)
-            while time.monotonic() < deadline and judge(
-                    [s for s in lab.diagnoses(job.name) if s not in before], case, begun_ms)[0]["rank"] is None:
-                lab.records.follow(0.25)
+            def await_mark(mark, at_most):
+                deadline = time.monotonic() + speed.limit(at_most)
+                while time.monotonic() < deadline and judge(
+                        [s for s in lab.diagnoses(job.name) if s not in before], case, begun_ms)[0][mark] is None:
+                    lab.records.follow(0.25)
+
+            await_mark("rank", AWAITED_S)
             lab.records.follow(AFTER_S)
+            if case.link:
+                await_mark("link", LINK_S - AFTER_S)
         found = [s for s in lab.diagnoses(job.name) if s not in before]
         took, more = judge(found, case, begun_ms)
         row.update(took=took, wrong=wrong + more, told=len(before) + len(found),
