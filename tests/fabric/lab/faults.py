@@ -20,7 +20,7 @@ SAYS = {"snmpd": "does not answer SNMP", "lldpd": "answers no LLDP any more",
 # error. Of windows in which an exporter was dead for a part, it told a part.
 ALSO = {"snmpd": ("no report for three intervals", "answers no LLDP", "the SNMP agent has restarted",
                   "no counters by SNMP", "LLDP-MIB is not answered", ": no answer"),
-        "lldpd": ("the agent answers with an error",),
+        "lldpd": ("the agent answers with an error", "answers no LLDP"),
         "exporter": ("its samples stand for",)}
 
 
