@@ -9,6 +9,9 @@
 #include "daemon/join/flow_tunnel.h"
 #include "daemon/join/join_impl.h"
 
+/* A flow whose route changes stays away for longer. */
+#define AT_ONCE_MS 2000
+
 /* Where an observation was made, as far as the topology knows. */
 struct site {
     const struct ft_topology *t;
@@ -165,8 +168,12 @@ static struct ft_sighting *see(struct ft_join *j, struct ft_flow *flow, const st
     struct ft_sighting *s = ft_evidence_see(&flow->evidence, seen, uncertain_ms, before_ms);
 
     ft_join_recount(j, flow, before);
-    if (s && *before_ms != INT64_MIN && flow->reason == FT_REASON_CHANGING &&
-        flow->evidence.returns == returns) {
+    if (!s || *before_ms == INT64_MIN || flow->reason != FT_REASON_CHANGING)
+        return s;
+    if (seen->first_ms - *before_ms <= AT_ONCE_MS &&
+        ft_evidence_came_back(&flow->evidence, s, *before_ms))
+        ft_trust_returned(&j->trust, seen->last_ms);
+    if (flow->evidence.returns == returns) {
         struct ft_path known;
         struct ft_judging by = ft_join_judging(j, flow, j->heard_ms, &known);
 

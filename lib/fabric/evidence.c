@@ -45,13 +45,19 @@ static bool grow(struct ft_evidence *ev)
 
 /* Whether the source has sampled the flow elsewhere in the switch since this sighting's last. */
 static bool was_left(const struct ft_sighting *list, uint16_t count, const struct ft_sighting *s,
-                     int64_t uncertain_ms)
+                     int64_t last_ms, int64_t uncertain_ms)
 {
     for (uint16_t i = 0; i < count; i++)
-        if (list[i].last_ms > s->last_ms && list[i].last_ms >= uncertain_ms &&
+        if (list[i].last_ms > last_ms && list[i].last_ms >= uncertain_ms &&
             list[i].past == FT_PRESENT && ft_sightings_differ(&list[i], s))
             return true;
     return false;
+}
+
+bool ft_evidence_came_back(const struct ft_evidence *ev, const struct ft_sighting *s,
+                           int64_t before_ms)
+{
+    return was_left(ft_evidence_list(ev), ev->count, s, before_ms, INT64_MIN);
 }
 
 void ft_evidence_count(struct ft_evidence *ev, bool turned)
@@ -94,7 +100,7 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
         s = &list[i];
         if (s->ends == ends && s->known_switch == at && s->source == seen->source &&
             s->past == FT_PRESENT) {
-            bool turned = was_left(list, ev->count, s, uncertain_ms);
+            bool turned = was_left(list, ev->count, s, s->last_ms, uncertain_ms);
 
             *before_ms = s->last_ms;
             if (turned || seen->last_ms / 1000 != s->last_ms / 1000)

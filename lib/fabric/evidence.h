@@ -256,6 +256,11 @@ void ft_evidence_free(struct ft_evidence *ev);
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
                                     int64_t uncertain_ms, int64_t *before_ms);
 
+/* After ft_evidence_see(): whether its source sampled the flow elsewhere in that switch since the
+ * sighting's last sample before, before_ms. */
+bool ft_evidence_came_back(const struct ft_evidence *ev, const struct ft_sighting *s,
+                           int64_t before_ms);
+
 /* Drops sightings last seen before `before_ms`, and past ones without volume in the two open
  * windows; true when evidence of the present went. */
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms);

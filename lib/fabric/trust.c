@@ -4,7 +4,12 @@
 #include "lib/fabric/trust.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+
+/* So many that came back at once, in about so long. */
+#define RETURNS_SPRAYED 10
+#define RETURNS_FADE_MS 10000
 
 int ft_trust_init(struct ft_trust *trust, const struct ft_topology *t)
 {
@@ -33,8 +38,21 @@ void ft_trust_restart(struct ft_trust *trust, const struct ft_topology *t)
         trust->switches[i] = (struct ft_switch_trust){INT64_MIN, INT64_MIN};
     trust->since_ms = INT64_MAX;
     trust->uncertain_ms = INT64_MIN;
-    trust->sprayed_ms = INT64_MIN;
+    trust->sprayed_ms = trust->returned_ms = INT64_MIN;
+    trust->returns = 0;
     trust->loses_links = false;
+}
+
+void ft_trust_returned(struct ft_trust *trust, int64_t ms)
+{
+    if (ms > trust->returned_ms) {
+        if (trust->returned_ms != INT64_MIN)
+            trust->returns *= exp(-(double)(ms - trust->returned_ms) / RETURNS_FADE_MS);
+        trust->returned_ms = ms;
+    }
+    trust->returns++;
+    if (trust->returns >= RETURNS_SPRAYED && ms > trust->sprayed_ms)
+        trust->sprayed_ms = ms;
 }
 
 /* The equal-cost sets that a port may be in, or was: those of its group, and parallel links. */
@@ -67,6 +85,8 @@ void ft_trust_follow(struct ft_trust *trust, const struct ft_topology *t,
     /* What samples of new switches and links name has yet to show. */
     trust->since_ms = now_ms;
     trust->sprayed_ms = before->sprayed_ms;
+    trust->returns = before->returns;
+    trust->returned_ms = before->returned_ms;
     trust->loses_links = before->loses_links;
     for (uint32_t i = 0; i < ft_topology_switches(from); i++) {
         uint32_t id = ft_topology_find_switch(t, ft_topology_switch(from, i)->name);

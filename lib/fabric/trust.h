@@ -12,6 +12,8 @@
  *   packets came in, or went out. Where they do, a flow that takes a link will be sampled on
  *   it, and its own samples are waited for. Where they never do, none will come.
  *
+ * - sprayed_ms: when a flow, or many short ones together, were last seen to take several paths.
+ *
  * Arrays by the ids of one topology. Pure. Thread: one.
  */
 #include <stdbool.h>
@@ -35,7 +37,10 @@ struct ft_trust {
     struct ft_switch_trust *switches; /* by id */
     int64_t uncertain_ms;             /* newest uncertainty of any link */
     int64_t since_ms;                 /* the first sample of all, on this topology */
-    int64_t sprayed_ms;               /* when a flow was last seen to be sprayed */
+    int64_t sprayed_ms;               /* when flows were last seen to be sprayed */
+    /* Private: flows that came back at once, of late, and when the newest one did. */
+    double returns;
+    int64_t returned_ms;
     bool loses_links; /* the topology follows links that fail: it may miss one that is back */
 };
 
@@ -65,6 +70,11 @@ static inline void ft_trust_named(struct ft_trust *trust, const struct ft_topolo
     if (ms > s->names_out_ms && ft_topology_is_fabric_end(t, out))
         s->names_out_ms = ms;
 }
+
+/* A flow was sampled where it had been until a moment ago, and elsewhere in between. Flows too
+ * short to show one by one that they are sprayed show it together by this: a change of routes makes
+ * each of them leave once. */
+void ft_trust_returned(struct ft_trust *trust, int64_t ms);
 
 /* Evidence over the link is uncertain up to a moment. */
 static inline void ft_trust_mark_uncertain(struct ft_trust *trust, uint32_t port, int64_t until_ms)

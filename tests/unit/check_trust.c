@@ -176,6 +176,33 @@ START_TEST(a_topology_that_loses_links_is_known)
 }
 END_TEST
 
+/* Ten within some seconds, as of many short flows; a few every ten seconds are of links that flap.
+ */
+START_TEST(flows_that_come_back_at_once_are_sprayed)
+{
+    struct ft_topology *t = leafspine(2, 2, 1);
+    struct ft_trust trust;
+
+    ck_assert_int_eq(ft_trust_init(&trust, t), 0);
+    for (int64_t ms = 0; ms < 600000; ms += 10000)
+        for (int i = 0; i < 5; i++)
+            ft_trust_returned(&trust, ms + 100 * i);
+    ck_assert_int_eq(trust.sprayed_ms, INT64_MIN);
+    ft_trust_restart(&trust, t);
+    for (int i = 0; i < 12; i++) {
+        ft_trust_returned(&trust, 700000 + 200 * i);
+        if (i == 8)
+            ck_assert_int_eq(trust.sprayed_ms, INT64_MIN);
+    }
+    ck_assert_int_eq(trust.sprayed_ms, 702200);
+    /* Exporters differ: an older one is no step back. */
+    ft_trust_returned(&trust, 701000);
+    ck_assert_int_eq(trust.sprayed_ms, 702200);
+    ft_trust_free(&trust);
+    ft_topology_free(t);
+}
+END_TEST
+
 START_TEST(what_was_sprayed_is_known_of_the_next_topology)
 {
     struct ft_topology *t = leafspine(2, 2, 1);
@@ -313,6 +340,7 @@ FT_UNIT_MAIN("trust", nothing_is_trusted_or_in_doubt_at_first, the_newest_doubt_
              samples_name_links_between_switches,
              a_lost_link_puts_the_sets_of_both_its_ends_in_doubt,
              the_same_topology_again_changes_nothing, a_topology_that_loses_links_is_known,
+             flows_that_come_back_at_once_are_sprayed,
              what_was_sprayed_is_known_of_the_next_topology,
              a_new_link_puts_the_sets_of_both_its_ends_in_doubt,
              a_port_with_another_name_is_known_by_its_number, a_link_that_moves_is_in_doubt,
