@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What numbered packets say of a queue pair beside its rate, through poller and daemon: messages by the first
+packets among the samples, packets that were sent again, and what acknowledgements refuse (AETH). The generator
+sends messages of known lengths, goes back where it lost some, draws samples, and knows what each window has."""
+import json
+import math
+import random
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "switchpoll"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "agent"))
+import captures as host  # noqa: E402
+import make_captures as c  # noqa: E402
+import rig  # noqa: E402
+from rig import check, equal, of_kind  # noqa: E402
+
+WINDOW_S, WINDOWS = 10, 5
+RATE, ONE_IN = 100000, 1000  # packets a second
+MTU_FRAME = 4170
+ACKS_A_SECOND = 20
+DEVIATIONS = 4
+
+# Opcodes (IBTA volume 1, table 38): of one packet, or the first, the middle and the last ones.
+SEND, WRITE, ANSWER = (0x04, 0x00, 0x01, 0x02), (0x0a, 0x06, 0x07, 0x08), (0x10, 0x0d, 0x0e, 0x0f)
+WITH_IMMEDIATE = (0x0b, 0x06, 0x07, 0x09)
+# Syndromes of acknowledgements (section 9.7.5.2.1): bits 6 and 5 say what it is; by their weight.
+GRANTED, NOT_READY, REFUSED, RESERVED = range(0x00, 0x20), range(0x20, 0x40), range(0x60, 0x65), range(0x40, 0x60)
+
+# Source port: (opcodes, packets of messages in turn, packets that are sent again each second, share of
+# acknowledgements that are not ready and that refuse).
+FLOWS = {
+    50000: (WRITE, (8,), 0, 0, 0),
+    50001: (WRITE, (1,), 0, 0, 0.3),
+    50002: (SEND, (1, 32), 0, 0.2, 0),
+    50003: (ANSWER, (4,), 0, 0, 0),
+    50004: (WRITE, (64,), 2000, 0.1, 0.1),
+    50005: (WITH_IMMEDIATE, (3, 1, 2), 10000, 0, 0),
+}
+
+TOPOLOGY = """fabric: small
+switches:
+  - {name: leaf1, addresses: [192.0.2.1], ports: [{ifindex: 1, name: Ethernet1}, {ifindex: 2, name: Ethernet2}]}
+hosts:
+  - {name: h1, nics: [{addresses: [10.0.1.1], attach: [{switch: leaf1, port: Ethernet1}]}]}
+  - {name: h2, nics: [{addresses: [10.0.1.2], attach: [{switch: leaf1, port: Ethernet2}]}]}
+"""
+
+
+class Sender:
+    """Of numbered packets; in the middle of each second it sends the last ones again."""
+
+    def __init__(self, lengths, back):
+        self.back, self.total, self.messages = back, sum(lengths), len(lengths)
+        self.at = [(i, length) for length in lengths for i in range(length)]
+
+    def number(self, second):
+        """Of the packet that is sent at a moment."""
+        return int(second * RATE) - self.back * math.floor(second + 0.5)
+
+    def packets(self):
+        """Different ones in a window."""
+        return (RATE - self.back) * WINDOW_S
+
+    def opcode(self, opcodes, number):
+        i, length = self.at[number % self.total]
+        return opcodes[0 if length == 1 else 1 if i == 0 else 3 if i == length - 1 else 2]
+
+
+def packet(sport, opcode, number, rest, answers=False):
+    ends = ("10.0.1.2", "10.0.1.1") if answers else ("10.0.1.1", "10.0.1.2")
+    return host.ethernet(host.udp(*ends, sport, host.bth(opcode, 17 + sport, number % 2**24) + rest))
+
+
+def data(rng, sport, truth):
+    """(moment, sample) of a flow's data. Sent again is what has a lower number than a sample before it in the second
+    that the poller folds over."""
+    opcodes, lengths, back, _, _ = FLOWS[sport]
+    sender, second = Sender(lengths, back), 0.0
+    highest, folded = 0, None
+    while (second := second + rng.expovariate(RATE / ONE_IN)) < WINDOW_S * WINDOWS:
+        number = sender.number(second)
+        if folded != int(second):
+            folded, highest = int(second), number
+        truth[sport, int(second) // WINDOW_S].update(samples=1, again=number < highest)
+        highest = max(highest, number)
+        frame = packet(sport, sender.opcode(opcodes, number), number + 2**24 - 5000, bytes(90))
+        yield second, (1, 2, c.raw_header(frame[:128], MTU_FRAME))
+
+
+def acknowledgements(rng, sport, truth):
+    _, _, _, not_ready, refused = FLOWS[sport]
+    second = 0.0
+    while (second := second + rng.expovariate(ACKS_A_SECOND)) < WINDOW_S * WINDOWS:
+        drawn = rng.random()
+        kind = ("rnr" if drawn < not_ready else "nak" if drawn < not_ready + refused else
+                "reserved" if drawn > 0.95 else "granted")
+        syndrome = rng.choice({"rnr": NOT_READY, "nak": REFUSED, "reserved": RESERVED, "granted": GRANTED}[kind])
+        truth[sport, int(second) // WINDOW_S][kind] += 1
+        aeth = bytes([syndrome, 0, 0, 1])
+        frame = packet(sport, host.ACK, int(second * RATE), aeth + bytes(4), True)
+        yield second, (2, 1, c.raw_header(frame[:128], len(frame) + 4))
+
+
+def generate():
+    rng, truth, samples = random.Random(29), {}, []
+    for sport in FLOWS:
+        truth.update({(sport, window): Counter() for window in range(WINDOWS)})
+        samples += [*data(rng, sport, truth), *acknowledgements(rng, sport, truth)]
+    datagrams = []
+    for number, (second, (came, went, record)) in enumerate(sorted(samples), 1):
+        sample = c.flow_sample(number, (0, came), came, went, [record], rate=ONE_IN)
+        datagrams.append((second, c.datagram("192.0.2.1", number, int(second * 1000), [sample])))
+    return c.pcap(c.RAW, datagrams), truth
+
+
+def published(capture):
+    with tempfile.TemporaryDirectory() as name:
+        pcap, file = Path(name, "samples.pcap"), Path(name, "t.yaml")
+        pcap.write_bytes(capture)
+        file.write_text(TOPOLOGY)
+        polled = rig.run(rig.POLLER, *rig.NO_CONFIG, "--replay", pcap, "--output", "-")
+        done = rig.run(rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--set", f"window={WINDOW_S}s", "--set",
+                       "path_refresh=1s", "--topology", file, "--replay", "-", "--sink", "file:-",
+                       input=polled.stdout, stdin=None)
+    equal("exit codes", (polled.returncode, done.returncode), (0, 0))
+    return {(r["flow"]["src"], r["flow"]["sport"], (r["window_start_ms"] // 1000 - c.START) // WINDOW_S): r
+            for r in of_kind(rig.records_of(done.stdout), "path") if "rate_bps" in r}
+
+
+def test_messages(name, r, sport, truth):
+    """As many as were sent, within what samples can say."""
+    _, lengths, back, _, _ = FLOWS[sport]
+    sender = Sender(lengths, back)
+    packets, part = sender.packets(), sender.messages / sender.total
+    equal(f"{name}: samples", r["numbered_samples"], truth["samples"])
+    equal(f"{name}: its rate is known by", r["rate_source"], "psn")
+    check(f"{name}: each packet once", abs(r["data_packets"] / packets - 1) < 0.02, (r["data_packets"], packets))
+    messages, error = packets * part, math.sqrt((1 - part) / part / truth["samples"])
+    check(f"{name}: messages", abs(r["messages"] / messages - 1) <= DEVIATIONS * error + 0.02,
+          (r["messages"], messages, error))
+    if part == 1:
+        equal(f"{name}: each packet is a message", r["messages"], r["data_packets"])
+    equal(f"{name}: sent again", r["psn_back_samples"], truth["again"])
+
+
+def main():
+    capture, truth = generate()
+    records = published(capture)
+    parts = Counter()
+    for (sport, window), of in truth.items():
+        name = f"{sport}, window {window}"
+        r, back = records.get(("10.0.1.1", sport, window)), records.get(("10.0.1.2", sport, window))
+        if not check(f"{name}: both directions are told", r and back):
+            continue
+        test_messages(name, r, sport, of)
+        equal(f"{name}: what its receiver refuses", (back.get("nak_samples", 0), back.get("rnr_samples", 0)),
+              (of["nak"], of["rnr"]))
+        check(f"{name}: the sender refuses nothing", "nak_samples" not in r and "rnr_samples" not in r, r)
+        check(f"{name}: acknowledgements are no messages", "messages" not in back and "data_packets" not in back, back)
+        for kind, count in of.items():
+            parts[sport, kind] += count
+    for (sport, kind), count in sorted(parts.items()):
+        print(f"{sport}: {kind} {count}")
+    check("some were sent again, not ready and refused",
+          all(parts[key] > 20 for key in ((50004, "again"), (50005, "again"), (50002, "rnr"), (50004, "nak"))), parts)
+    return 1 if rig.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
