@@ -10,6 +10,7 @@
 #include "daemon/join/hints.h"
 #include "daemon/join/likely.h"
 #include "daemon/probe/probe_list.h"
+#include "lib/files/topology_file.h"
 #include "proto/record.h"
 #include "tests/unit/join_rig.h"
 
@@ -19,7 +20,7 @@
 static struct join_rig rig;
 static struct ft_hints *hints;
 static struct ft_probed probed;
-static char published[2][2][32]; /* switch and port by TTL - 1 */
+static char published[2][3][32]; /* switch, port and aggregate by TTL - 1 */
 static Fabrictrace__ProbeGap gaps[2];
 static Fabrictrace__ProbeOutcome outcome;
 static unsigned records;
@@ -38,6 +39,7 @@ static void keep(void *arg, const Fabrictrace__Record *record)
         gaps[i] = a->gap;
         snprintf(published[i][0], 32, "%s", a->switch_ ? a->switch_ : "");
         snprintf(published[i][1], 32, "%s", a->out ? a->out : "");
+        snprintf(published[i][2], 32, "%s", a->out_lag ? a->out_lag : "");
     }
 }
 
@@ -172,4 +174,72 @@ START_TEST(other_answers_show_nothing)
 }
 END_TEST
 
-FT_UNIT_MAIN("probed", two_neighbours_show_the_path, other_answers_show_nothing)
+/* leaf0 has an aggregate to spine0, and two links that are none to spine1. */
+static const char several[] =
+    "fabric: lab\n"
+    "switches:\n"
+    "  - {name: leaf0, addresses: [192.0.2.1], ports: [{name: h}, {name: a1}, {name: a2},\n"
+    "     {name: b1}, {name: b2}], lags: [{name: A, members: [a1, a2]}]}\n"
+    "  - {name: leaf1, addresses: [192.0.2.2], ports: [{name: h}, {name: u0}, {name: u1}]}\n"
+    "  - {name: spine0, addresses: [192.0.2.3], ports: [{name: a1}, {name: a2}, {name: d}],\n"
+    "     lags: [{name: A, members: [a1, a2]}]}\n"
+    "  - {name: spine1, addresses: [192.0.2.4], ports: [{name: b1}, {name: b2}, {name: d}]}\n"
+    "links:\n"
+    "  - {a: leaf0, a_port: a1, b: spine0, b_port: a1}\n"
+    "  - {a: leaf0, a_port: a2, b: spine0, b_port: a2}\n"
+    "  - {a: leaf0, a_port: b1, b: spine1, b_port: b1}\n"
+    "  - {a: leaf0, a_port: b2, b: spine1, b_port: b2}\n"
+    "  - {a: leaf1, a_port: u0, b: spine0, b_port: d}\n"
+    "  - {a: leaf1, a_port: u1, b: spine1, b_port: d}\n"
+    "hosts:\n"
+    "  - {name: h0, nics: [{addresses: [10.0.0.1], attach: [{switch: leaf0, port: h}]}]}\n"
+    "  - {name: h1, nics: [{addresses: [10.0.1.1], attach: [{switch: leaf1, port: h}]}]}\n";
+
+static void rewire(const char *text)
+{
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_yaml *root = ft_yaml_parse(text, strlen(text), "t.yaml", diag);
+    struct ft_topology *t = ft_topology_file_read(root, diag);
+
+    ck_assert_msg(t != NULL, "%s", ft_diag_text(diag, 0));
+    ck_assert_int_eq(ft_join_set_topology(rig.join, t, NOW_MS), 0);
+    while (ft_join_judge_step(rig.join, UINT32_MAX))
+        ;
+    ft_topology_free(rig.t);
+    rig.t = t;
+    ft_yaml_free(root);
+    ft_diag_free(diag);
+}
+
+/* Who answers is the same whichever of several links a probe came by. */
+START_TEST(one_of_several_links_is_a_gap)
+{
+    const struct ft_ip leaf = leafspine_switch_ip(0), spine0 = leafspine_switch_ip(2),
+                       spine1 = leafspine_switch_ip(3);
+    struct ft_hinted hinted;
+
+    begin();
+    rewire(several);
+    ck_assert_int_eq(take(&leaf, &spine1, 2), 0);
+    ck_assert_int_eq(gaps[0], FABRICTRACE__PROBE_GAP__PROBE_GAP_PARALLEL);
+    ck_assert_str_eq(published[0][1], "");
+    ck_assert_str_eq(published[0][2], "");
+    ck_assert_str_eq(published[1][0], "spine1");
+    ck_assert_uint_eq(probed.parallel, 1);
+    ck_assert(!ft_flow_likely(rig.join, join_rig_flow(&rig, SPORT), &hinted));
+    /* The aggregate is known, and no more than that. */
+    ck_assert_int_eq(take(&leaf, &spine0, 2), 0);
+    ck_assert_int_eq(gaps[0], FABRICTRACE__PROBE_GAP__PROBE_GAP_LAG_MEMBER);
+    ck_assert_str_eq(published[0][1], "");
+    ck_assert_str_eq(published[0][2], "A");
+    ck_assert_uint_eq(probed.parallel, 1);
+    ck_assert(ft_flow_likely(rig.join, join_rig_flow(&rig, SPORT), &hinted));
+    ck_assert(ft_is_lag(hinted.path.hops[0].out));
+    ck_assert_str_eq(ft_topology_end_name(rig.t, hinted.path.hops[0].out), "A");
+    ck_assert_uint_eq(hinted.by[0], FT_BY_PROBE);
+    end();
+}
+END_TEST
+
+FT_UNIT_MAIN("probed", two_neighbours_show_the_path, other_answers_show_nothing,
+             one_of_several_links_is_a_gap)
