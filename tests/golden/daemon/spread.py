@@ -3,8 +3,8 @@
 """How traffic spreads over 32 uplinks, from generated samples whose truth is known: a queue pair that
 is sprayed packet by packet with one dead path, one in flowlets, 256 queue pairs of one connection
 that stay, one that changes its route, one that changes it while it is sprayed, one whose own leaf
-takes no samples, one whose route flaps, and one seen at more ports than are remembered. Shares, paths
-and verdicts are held against what was generated."""
+takes no samples, one whose route flaps, and one seen at more ports than are remembered; and jobs of
+several of them. Shares, paths and verdicts are held against what was generated."""
 import json
 import math
 import random
@@ -57,6 +57,8 @@ CROWDED = 50007  # each spine has as many sub-agents as leave room for half of i
 SUB_AGENTS, SIGHTINGS_MAX = 7, 256
 BLIND = 50005  # leaf3 sends it, and samples nothing
 OWN_QP = {51000 + i: rng.randint(1, SPINES) for i in range(QPS)}
+# Queue pairs that stay, of one connection; queue pairs of two connections that are sprayed.
+JOBS = {"train-7": [*OWN_QP], "train-8": [50001, 50002]}
 
 
 def leaf_of(sport):
@@ -105,11 +107,19 @@ def crowd(second):
             for agent, came, went, sub in sites]
 
 
+def owners(second):
+    """Whose the queue pairs are, as their hosts report once a window."""
+    return [{"schema": "fabrictrace.flow.v1", "time_ms": START_MS + 1000 * second + 900, "interval_ms": 1000,
+             "host": f"h1-{flow_of(sport)['src'].split('.')[3]}", "flow": flow_of(sport), "direction": "tx",
+             "tuple_source": "computed", "data_packets": 1000, "bytes": 4096000, "job": job}
+            for job, sports in JOBS.items() for sport in sports if second % WINDOW_S == 0]
+
+
 def generate():
     """(observations, {(sport, window): Counter of spines})."""
     truth, lines = {}, []
     for second in range(SECONDS):
-        lines += crowd(second)
+        lines += crowd(second) + owners(second)
         folded = {}
         for sport in [*FLOWS, *OWN_QP]:
             count = RATE if sport in FLOWS else rng.randint(1, 5)
@@ -194,6 +204,20 @@ def test_flows(records, truth):
             equal(f"{name}: the others carry nothing", len(r.get("dead", [])), 16)
 
 
+def test_shares(records):
+    """The interval of a share holds the one that packets were drawn by as often as it says: 95 %."""
+    inside, total = 0, 0
+    for sport, spines in ((50001, EVEN), (BLIND, range(1, SPINES + 1))):
+        for r in records:
+            if r["of"] != "qp" or r["flow"]["sport"] != sport:
+                continue
+            for link in r["links"]:
+                share = (int(link["port"][8:]) - 50 in spines) / len(spines)
+                inside, total = inside + (link["share_lo"] <= share <= link["share_hi"]), total + 1
+    equal("links whose share is known", total, 2 * SPINES * SECONDS // WINDOW_S)
+    check("intervals hold the shares as often as they say", 0.89 <= inside / total <= 0.99, (inside, total))
+
+
 def test_connections(records, truth):
     told = {(r["src_host"], window_of(r)): r for r in records if r["of"] == "connection"}
     for window in range(SECONDS // WINDOW_S):
@@ -211,6 +235,23 @@ def test_connections(records, truth):
         check("the connection of one flow that moved is none", ("h1-3", window) not in told)
 
 
+def test_jobs(records, truth):
+    """All of a job's queue pairs together, over connections: one that sprays by its samples, one that stays once."""
+    told = {(r["job"], window_of(r)): r for r in records if r["of"] == "job"}
+    for job, sports in JOBS.items():
+        sprays = [sport for sport in sports if sport not in OWN_QP]
+        for window in range(SECONDS // WINDOW_S):
+            r, name = told.pop((job, window), None), f"{job} in window {window}"
+            if not check(f"{name}: told", r is not None):
+                continue
+            held(r, sum((truth[sport, window] for sport in sports), Counter()), name)
+            equal(f"{name}: its trials", (r["flows"], r["sprayed_flows"], r["trials"]),
+                  (len(sports), len(sprays), r["samples"] if sprays else len(sports)))
+            # Of the two that spray one takes all links, so that the other's dead one is none of the job's.
+            check(f"{name}: nothing is dead of it", "dead" not in r, r.get("dead"))
+    equal("no other job", told, {})
+
+
 def main():
     lines, truth = generate()
     with tempfile.TemporaryDirectory() as folder:
@@ -222,7 +263,9 @@ def main():
     equal("exit code", done.returncode, 0)
     records = of_kind(rig.records_of(done.stdout), "spread")
     test_flows(records, truth)
+    test_shares(records)
     test_connections(records, truth)
+    test_jobs(records, truth)
     return 1 if rig.failures else 0
 
 
