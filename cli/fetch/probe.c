@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/fetch/fetch.h"
+#include "cli/output/text.h"
 #include "cli/show/show.h"
 #include "proto/probe_request.h"
 
@@ -22,18 +23,29 @@
 #define WAIT_S      120
 #define ERROR_BYTES 256
 
-static int complain(const char *path, const char *what, int err)
+static int complain(const char *subject, const char *what, int err)
 {
-    fprintf(stderr, "fabrictrace probe: %s: %s%s%s\n", path, what, err ? ": " : "",
+    fprintf(stderr, "fabrictrace probe: %s: %s%s%s\n", subject, what, err ? ": " : "",
             err ? strerror(err) : "");
     return EX_UNAVAILABLE;
 }
 
+/* A flow that bears its path is known by the address that is left at its end: by that a packet may
+ * go another way, and say nothing of the flow. */
+static int refuse_source_routed(const struct ft_value *path)
+{
+    char flow[FT_TUPLE_TEXT_BYTES];
+
+    if (!ft_value_true(path, "source_routed"))
+        return EX_OK;
+    return complain(ft_text_flow(flow, ft_value_get(path, "flow")),
+                    "its address bears its path, which a probe could not take", 0);
+}
+
 /* From the daemon's answer about the flow. */
 static void fill(struct ft_probe_request *request, const struct ft_args *args,
-                 const struct ft_value *root)
+                 const struct ft_value *path)
 {
-    const struct ft_value *path = ft_value_at(ft_value_get(root, "records"), 0);
     uint64_t switches = 0, qp = 0;
 
     if (!ft_value_uint(path, "switches", &switches) && ft_value_is(path, "state", "resolved"))
@@ -127,12 +139,17 @@ int ft_probe_command(const struct ft_args *args)
 {
     const char *path = args->socket ? args->socket : SOCKET;
     struct ft_answer *known = NULL, *answer = NULL;
+    const struct ft_value *flow = NULL;
     struct ft_probe_request request;
     const char *refused;
     int rc = ft_fetch(args, &known, stderr);
 
     if (rc == EX_OK) {
-        fill(&request, args, ft_answer_root(known));
+        flow = ft_value_at(ft_value_get(ft_answer_root(known), "records"), 0);
+        rc = refuse_source_routed(flow);
+    }
+    if (rc == EX_OK) {
+        fill(&request, args, flow);
         rc = ask_agent(path, &request, &answer);
     }
     if (rc == EX_OK) {

@@ -7,7 +7,10 @@ prints for the answer of the same name. With --write the texts are written anew.
 """
 
 import json
+import socket
 import sys
+import tempfile
+import threading
 import unittest
 
 from cli_rig import (CASES, FLOW, PROGRAM, Handler, Server, environment, routes_of_top, run,
@@ -264,6 +267,31 @@ class Answers(unittest.TestCase):
         self.assertEqual((rc, out), (1, ""))
         self.assertIn(f"does not know the flow {FLOW}:4791", err)
         self.assertIn("fabrictrace paths --host", err)
+
+    def test_a_flow_that_bears_its_path_is_not_probed(self):
+        """An agent that would be asked for any other."""
+        asked = []
+        with tempfile.TemporaryDirectory() as folder, \
+                socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as agent:
+            agent.bind(f"{folder}/agent")
+            agent.listen()
+
+            def answer():
+                with agent.accept()[0] as peer:
+                    asked.append(peer.recv(4096))
+                    peer.send(b'{"refused":"another flow is being probed"}')
+
+            thread = threading.Thread(target=answer, daemon=True)
+            thread.start()
+            for routed, text, count in ((True, "its address bears its path", 0),
+                                        (False, "another flow is being probed", 1)):
+                known = json.loads((CASES / "explain.json").read_bytes())
+                known["records"][0]["source_routed"] = routed
+                self.server.body, self.server.code = json.dumps(known).encode(), 200
+                rc, out, err = run("probe", FLOW, "--socket", f"{folder}/agent", *self.at)
+                self.assertEqual((rc, out, len(asked)), (69, "", count))
+                self.assertIn(text, err)
+            thread.join()
 
     def test_a_name_is_looked_up(self):
         """As a link, a group and a job, in this order; two words are a link alone."""
