@@ -373,18 +373,27 @@ static enum ft_packet_status any_udp_payload(enum ft_link_type link, struct ft_r
     return FT_PACKET_OK;
 }
 
+enum ft_usid ft_packet_stays(const struct ft_usid_blocks *blocks, const struct ft_packet *packet,
+                             struct ft_ip *stays)
+{
+    if (blocks->count == 0 || packet->has_outer)
+        return FT_USID_NONE;
+    return ft_usid_stays(blocks, &packet->tuple.dst, stays);
+}
+
+void ft_packet_rename(struct ft_packet *packet, const struct ft_ip *stays)
+{
+    packet->source_routed = !ft_ip_equal(&packet->tuple.dst, stays);
+    packet->tuple.dst = *stays;
+}
+
 enum ft_usid ft_packet_name(const struct ft_usid_blocks *blocks, struct ft_packet *packet)
 {
     struct ft_ip stays;
-    enum ft_usid usid;
+    enum ft_usid usid = ft_packet_stays(blocks, packet, &stays);
 
-    if (blocks->count == 0 || packet->has_outer)
-        return FT_USID_NONE;
-    usid = ft_usid_stays(blocks, &packet->tuple.dst, &stays);
-    if (usid == FT_USID_KNOWN) {
-        packet->source_routed = !ft_ip_equal(&packet->tuple.dst, &stays);
-        packet->tuple.dst = stays;
-    }
+    if (usid == FT_USID_KNOWN)
+        ft_packet_rename(packet, &stays);
     return usid;
 }
 

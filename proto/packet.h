@@ -76,6 +76,10 @@ enum ft_packet_status ft_packet_decode(enum ft_link_type link, struct ft_reader 
  * ones alone it may be either. Of a flow in a tunnel the header around it has the path, and it
  * keeps its destination. */
 enum ft_usid ft_packet_name(const struct ft_usid_blocks *blocks, struct ft_packet *packet);
+/* The two steps of it, for who has the packet of somebody else. */
+enum ft_usid ft_packet_stays(const struct ft_usid_blocks *blocks, const struct ft_packet *packet,
+                             struct ft_ip *stays);
+void ft_packet_rename(struct ft_packet *packet, const struct ft_ip *stays);
 
 /* The payload of the UDP datagram in a frame, for reading sFlow out of captures: payload covers
  * what the capture holds of it. */

@@ -3,6 +3,7 @@
 
 #include "proto/usid.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,11 +71,33 @@ static enum ft_usid stays_behind(size_t block, uint32_t local, const struct ft_i
     return FT_USID_KNOWN;
 }
 
+/* The first 8 bytes, as they lie there. */
+static inline uint64_t head_of(const struct ft_ip *ip)
+{
+    uint64_t head;
+
+    memcpy(&head, ip->b, sizeof(head));
+    return head;
+}
+
+/* Nearly all that is asked about shows by its first bits that it is of no block, of which each has
+ * 16 at least. */
+static inline bool is_in(const struct ft_prefix *block, const struct ft_ip *dst)
+{
+    uint64_t differ = head_of(&block->ip) ^ head_of(dst);
+
+    if (differ & htobe64(UINT64_C(0xffff) << 48))
+        return false;
+    if (block->bits >= 32 && differ & htobe64(UINT64_C(0xffffffff) << 32))
+        return false;
+    return ft_prefix_has(block, dst);
+}
+
 enum ft_usid ft_usid_stays(const struct ft_usid_blocks *blocks, const struct ft_ip *dst,
                            struct ft_ip *stays)
 {
     for (size_t i = 0; i < blocks->count; i++)
-        if (ft_prefix_has(&blocks->list[i], dst))
+        if (is_in(&blocks->list[i], dst))
             return stays_behind(blocks->list[i].bits / 8, blocks->local, dst, stays);
     return FT_USID_NONE;
 }

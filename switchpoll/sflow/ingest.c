@@ -144,14 +144,17 @@ static bool on_head(void *arg, const struct ft_sflow_head *head)
 
 static void add_flow(struct ft_ingest *in, const struct ft_sflow_flow *flow)
 {
+    enum ft_usid usid = FT_USID_NONE;
     struct ft_sflow_flow named;
-    enum ft_usid usid;
+    struct ft_ip stays;
 
-    if (in->blocks.count) {
+    if (in->blocks.count)
+        usid = ft_packet_stays(&in->blocks, &flow->packet, &stays);
+    in->stats.usid_unknown += usid == FT_USID_UNKNOWN;
+    if (usid == FT_USID_KNOWN) {
+        in->stats.usid_known++;
         named = *flow;
-        usid = ft_packet_name(&in->blocks, &named.packet);
-        in->stats.usid_known += usid == FT_USID_KNOWN;
-        in->stats.usid_unknown += usid == FT_USID_UNKNOWN;
+        ft_packet_rename(&named.packet, &stays);
         flow = &named;
     }
     ft_fold_add(in->fold, &in->agent, in->sub_agent, flow, in->when);

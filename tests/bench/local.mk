@@ -23,7 +23,7 @@ tests_bench_bench_rdma_SOURCES = tests/bench/bench_rdma.c tests/unit/nldev_bytes
 tests_bench_bench_rdma_LDADD = agent/libftagent.a proto/libftproto.a lib/base/libftbase.a $(XXHASH_LIBS)
 
 # Run by themselves; the first needs root and snmpd, the third valgrind, the last perf.
-EXTRA_DIST += tests/bench/snmp_scale.py tests/bench/nccl_cost.py tests/bench/psn_cost.py tests/bench/rooms.py
+EXTRA_DIST += tests/bench/snmp_scale.py tests/bench/nccl_cost.py tests/bench/psn_cost.py tests/bench/srv6_cost.py tests/bench/rooms.py
 
 # Figures, not tests: they say how fast, and nothing fails when they are slow.
 .PHONY: bench

@@ -34,8 +34,8 @@ def seconds(rng, each):
         yield one
 
 
-def capture(each):
-    """A pcap file of datagrams in which a sum of a second has so many samples."""
+def capture(each, ip=c.udp):
+    """A pcap file of datagrams in which a sum of a second has so many samples; ip makes their packets."""
     rng = random.Random(1)
     psn = [rng.getrandbits(24) for _ in range(FLOWS)]
     sequence, sources, waiting, out = [0] * SWITCHES, [0] * SWITCHES, [[] for _ in range(SWITCHES)], []
@@ -45,8 +45,8 @@ def capture(each):
             psn[flow] = (psn[flow] + rng.randrange(2 * RATE)) % 2**24
             head = bytearray(c.bth(MIDDLE if rng.random() < 0.9 else FIRST, 17 + flow))
             head[8:] = psn[flow].to_bytes(4, "big")
-            packet = c.udp(f"10.0.{flow >> 6}.{flow & 63}", f"10.1.{flow >> 5}.{flow & 31}", 49152 + flow,
-                           bytes(head) + bytes(FRAME - 58))
+            packet = ip(f"10.0.{flow >> 6}.{flow & 63}", f"10.1.{flow >> 5}.{flow & 31}", 49152 + flow,
+                        bytes(head) + bytes(FRAME - 58))
             sources[switch] += 1
             waiting[switch].append(c.flow_sample(sources[switch], (0, 1 + flow % 16), 1 + flow % 16, 49 + flow % 4,
                                                  [c.raw_header(c.ethernet(packet)[:128], FRAME)], rate=RATE))
@@ -59,11 +59,11 @@ def capture(each):
     raise AssertionError
 
 
-def instructions(poller, file, fold, folder):
+def instructions(poller, file, fold, folder, settings=()):
     profile = folder / "callgrind.out"
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}", poller, "-c", os.devnull, "--set",
-         f"fold_interval={fold}", "--set", "source_id=bench", "--replay", file, "--output", "/dev/null"],
+         f"fold_interval={fold}", "--set", "source_id=bench", *settings, "--replay", file, "--output", "/dev/null"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
     return int(re.search(r"Collected : (\d+)", done.stderr)[1])
 

@@ -91,6 +91,30 @@ START_TEST(the_local_range)
 }
 END_TEST
 
+/* An address with any bit of the block changed is of none, whatever the block's length; with any
+ * other bit changed it is in it. */
+START_TEST(each_bit_of_a_block_counts)
+{
+    struct ft_ip in, stays;
+    char text[64];
+
+    ck_assert_int_eq(ft_ip_parse("fc11:2233:4455:6677:8899:aabb:15:0", &in), 0);
+    for (unsigned bits = FT_USID_BLOCK_BITS_MIN; bits <= FT_USID_BLOCK_BITS_MAX; bits += 16) {
+        struct ft_usid_blocks blocks;
+
+        snprintf(text, sizeof(text), "fc11:2233:4455:6677:8899:aabb::/%u", bits);
+        blocks = blocks_of("fd00::/16", text, FT_USID_LOCAL_NONE);
+        for (unsigned bit = 0; bit < 128; bit++) {
+            struct ft_ip other = in;
+
+            other.b[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
+            ck_assert_msg((ft_usid_stays(&blocks, &other, &stays) == FT_USID_NONE) == (bit < bits),
+                          "/%u, bit %u", bits, bit);
+        }
+    }
+}
+END_TEST
+
 START_TEST(blocks)
 {
     static const char *const bad[] = {"fc00::",     "fc00::/0",  "fc00::/33",  "fc00::/112",
@@ -107,4 +131,5 @@ START_TEST(blocks)
 }
 END_TEST
 
-FT_UNIT_MAIN("usid", one_flow_at_every_hop, what_is_not_certain_is_left, the_local_range, blocks)
+FT_UNIT_MAIN("usid", one_flow_at_every_hop, what_is_not_certain_is_left, the_local_range,
+             each_bit_of_a_block_counts, blocks)
