@@ -246,6 +246,34 @@ static void show_rate(const struct ft_screen *screen, const struct ft_value *pat
     fputc('\n', screen->out);
 }
 
+/* What numbered packets show besides the rate. A lower number than before is of a packet that was
+ * sent again, or that another one overtook, on its way or as a sample. */
+static void show_messages(const struct ft_screen *screen, const struct ft_value *path)
+{
+    uint64_t messages, bytes, begin, end, samples, back;
+    char size[FT_UNIT_BYTES];
+    const char *separator = "  ";
+
+    if (ft_value_uint(path, "messages", &messages) && ft_value_uint(path, "bytes", &bytes) &&
+        ft_value_uint(path, "window_start_ms", &begin) &&
+        ft_value_uint(path, "window_end_ms", &end) && messages > 0 && end > begin) {
+        double each_second = (double)messages * 1000 / (double)(end - begin);
+
+        fprintf(screen->out, "%s%.*f messages a second, about %s each", separator,
+                each_second < 10 ? 1 : 0, each_second,
+                ft_unit_size(size, (double)bytes / (double)messages));
+        separator = "; ";
+    }
+    if (ft_value_uint(path, "psn_back_samples", &back) &&
+        ft_value_uint(path, "numbered_samples", &samples) && back > 0) {
+        fprintf(screen->out, "%s%llu of %llu samples sent again or overtaken", separator,
+                (unsigned long long)back, (unsigned long long)samples);
+        separator = "; ";
+    }
+    if (separator[0] == ';')
+        fputc('\n', screen->out);
+}
+
 /* What makes the daemon believe where a flow goes that its host could not report. */
 static void show_pairing(const struct ft_screen *screen, const struct ft_value *path)
 {
@@ -312,6 +340,18 @@ static void show_collision(const struct ft_screen *screen, const struct ft_value
     fputc('\n', screen->out);
 }
 
+/* Of what the flow's receiver answers. */
+static void show_refusals(const struct ft_screen *screen, const struct ft_value *path)
+{
+    uint64_t naks = 0, rnrs = 0;
+
+    ft_value_uint(path, "nak_samples", &naks);
+    ft_value_uint(path, "rnr_samples", &rnrs);
+    if (naks || rnrs)
+        fprintf(screen->out, "; samples that refuse: %llu negative, %llu not ready",
+                (unsigned long long)naks, (unsigned long long)rnrs);
+}
+
 static int show_reverse(const struct ft_screen *screen, const struct ft_value *reverse)
 {
     for (size_t i = 0; i < ft_value_count(reverse); i++) {
@@ -325,6 +365,7 @@ static int show_reverse(const struct ft_screen *screen, const struct ft_value *r
         fprintf(screen->out, "  Back (%s, %s)%s", role ? role : "unknown", state ? state : "?",
                 *hops ? ": " : "");
         ft_screen_text(screen, FT_PLAIN, hops);
+        show_refusals(screen, path);
         fputc('\n', screen->out);
         free(hops);
     }
@@ -350,6 +391,7 @@ int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root)
             rc = show_state(screen, path);
         if (rc == 0) {
             show_rate(screen, path);
+            show_messages(screen, path);
             show_pairing(screen, path);
         }
     }

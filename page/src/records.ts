@@ -38,6 +38,11 @@ export interface Path {
     rate_hi_bps?: number;
     rate_source?: string;
     bytes?: number;
+    messages?: number;
+    numbered_samples?: number;
+    psn_back_samples?: number;
+    nak_samples?: number;
+    rnr_samples?: number;
     src_host?: string;
     dst_host?: string;
     tuple_source?: string;
