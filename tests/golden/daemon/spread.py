@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How traffic spreads over 32 uplinks, from generated samples whose truth is known: a queue pair that
-is sprayed packet by packet with one dead path, one in flowlets, 256 queue pairs of one connection
-that stay, one that changes its route, one that changes it while it is sprayed, one whose own leaf
-takes no samples, one whose route flaps, and one seen at more ports than are remembered; and jobs of
-several of them. Shares, paths and verdicts are held against what was generated."""
+is sprayed packet by packet with one dead path, one in flowlets, two in flowlets of several samples each,
+256 queue pairs of one connection that stay, one that changes its route, one that changes it while it is
+sprayed, one whose own leaf takes no samples, one whose route flaps, and one seen at more ports than are
+remembered; and jobs of several of them. Shares, paths and verdicts are held against what was generated."""
 import json
 import math
 import random
@@ -43,6 +43,17 @@ def of_flowlets():
     return choose
 
 
+def of_moments(length_ms):
+    """All packets of so long choose the same spine."""
+    state = {"spine": 1, "until": 0}
+
+    def choose(ms):
+        if ms >= state["until"]:
+            state.update(spine=rng.randint(1, SPINES), until=(ms // length_ms + 1) * length_ms)
+        return state["spine"]
+    return choose
+
+
 FLOWS = {
     50001: (1, lambda ms: rng.choice(EVEN)),
     50002: (2, of_flowlets()),
@@ -51,7 +62,10 @@ FLOWS = {
     50005: (5, lambda ms: rng.randint(1, SPINES)),
     50006: (7, lambda ms: 4 + 7 * (ms // 1700 % 2)),
     50007: (8, lambda ms: rng.randint(1, SPINES)),
+    50008: (1, of_moments(30)),
+    50009: (2, of_moments(200)),
 }
+LONG = {50008: 30, 50009: 200}  # flowlets of several samples, in ms
 FLAPS = 50006  # between two spines
 CROWDED = 50007  # each spine has as many sub-agents as leave room for half of its leaf's ports
 SUB_AGENTS, SIGHTINGS_MAX = 7, 256
@@ -189,6 +203,12 @@ def test_flows(records, truth):
         if sport == FLAPS:
             check(f"{name}: 400 samples a second chose a few times, and nothing is dead",
                   "dead" not in r and r["trials"] < 50, (r.get("dead"), r["trials"]))
+            continue
+        if sport in LONG:
+            chose = 1000 * WINDOW_S / LONG[sport]
+            check(f"{name}: its flowlets chose", 0.5 * chose <= r["trials"] <= 2 * chose, (r["trials"], chose))
+            check(f"{name}: nothing dead, even", "dead" not in r and r["even_p"] > 1e-4 and r["least_p"] > 1e-4,
+                  (r.get("dead"), r["even_p"], r["least_p"]))
             continue
         if sport != 50004 or window != MOVE_MS // (1000 * WINDOW_S):
             equal(f"{name}: each sample chose", r["trials"], r["samples"])
