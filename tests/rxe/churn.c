@@ -8,9 +8,11 @@
  *
  * Keeps ALIVE queue pairs to DESTINATION (IPv4) and the 63 addresses after it in turn, destroys the
  * oldest as it makes the next, RATE a second (0: makes them once), for SECONDS. Their remote
- * numbers count up from FIRST_REMOTE. Lines: process PID TID COMM made LQPN RQPN MS        when it
- * could send, Unix milliseconds gone LQPN RQPN MS        before it was destroyed end MS after all
- * were
+ * numbers count up from FIRST_REMOTE. Lines, times in Unix milliseconds:
+ * - process PID TID COMM
+ * - made LQPN RQPN MS: when it could send
+ * - gone LQPN RQPN MS MS: before and after it was destroyed
+ * - end MS: after all were
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -113,9 +115,12 @@ static struct pair make(void)
 
 static void destroy(struct pair *pair)
 {
-    if (!unconnected)
-        printf("gone %u %u %lld\n", pair->qp->qp_num, pair->remote, now_ms());
+    uint32_t number = pair->qp->qp_num;
+    long long begin_ms = now_ms();
+
     ibv_destroy_qp(pair->qp);
+    if (!unconnected)
+        printf("gone %u %u %lld %lld\n", number, pair->remote, begin_ms, now_ms());
     pair->qp = NULL;
 }
 

@@ -32,7 +32,7 @@ class Process:
     def __init__(self, path):
         name, self.job = path.name.split("-")
         self.device = DEVICES[name.rstrip("0123456789")]
-        self.pairs = {}  # (lqpn, rqpn): [made, gone]
+        self.pairs = {}  # (lqpn, rqpn): [made, not yet destroyed, destroyed]
         self.pid = self.tid = self.comm = self.end = None
         self.seconds = collections.Counter()
         for line in path.read_text().splitlines():
@@ -40,15 +40,15 @@ class Process:
             if words[0] == "process":
                 self.pid, self.tid, self.comm = int(words[1]), int(words[2]), words[3]
             elif words[0] == "made" and len(words) == 4:
-                self.pairs[int(words[1]), int(words[2])] = [int(words[3]), None]
-            elif words[0] == "gone" and len(words) == 4:
-                self.pairs[int(words[1]), int(words[2])][1] = int(words[3])
+                self.pairs[int(words[1]), int(words[2])] = [int(words[3]), None, None]
+            elif words[0] == "gone" and len(words) == 5:
+                self.pairs[int(words[1]), int(words[2])][1:] = [int(words[3]), int(words[4])]
             elif words[0] == "second" and len(words) == 3:
                 self.seconds[int(words[1])] += int(words[2])
             elif words[0] == "end" and self.end is None:
                 self.end = int(words[1])
         for times in self.pairs.values():
-            times[1] = times[1] or self.end
+            times[1:] = [t or self.end for t in times[1:]]
 
     @property
     def address(self):
@@ -77,7 +77,7 @@ class Judge(Tally):
         return [r for r in self.records[name] if r["schema"] == "fabrictrace.host_status.v1"]
 
     def known(self, flow):
-        """(process, made, gone) of the queue pair that a report names, or None."""
+        """(process, made, not yet destroyed, destroyed) of the queue pair that a report names, or None."""
         own = flow["flow"]["src" if flow["direction"] == "tx" else "dst"]
         return self.truth.get((own, flow["qp"]["local"], flow["qp"]["remote"])) if "qp" in flow else None
 
@@ -91,7 +91,7 @@ class Judge(Tally):
             if not found:
                 wrong.append(f"no such queue pair: {r}")
                 continue
-            _, made, gone = found
+            _, made, _, gone = found
             peer = r["flow"]["dst" if r["direction"] == "tx" else "src"]
             if not peer.endswith(f".{128 + r['qp']['remote'] % 64}"):
                 wrong.append(f"sends elsewhere: {r}")
@@ -132,7 +132,7 @@ class Judge(Tally):
             if found and "pid" in r:
                 got[id(found[0]), r["qp"]["local"], r["qp"]["remote"]].add(r["direction"])
         wrong, count = [], 0
-        for (_, lqpn, rqpn), (process, made, gone) in self.truth.items():
+        for (_, lqpn, rqpn), (process, made, gone, _) in self.truth.items():
             if not self.must_see(made, gone):
                 continue
             count += 1
@@ -166,7 +166,7 @@ class Judge(Tally):
             if key not in self.truth:
                 wrong.append(f"churn.c did not write down {row}")
                 continue
-            process, made, gone = self.truth[key]
+            process, made, gone, _ = self.truth[key]
             if key not in said:
                 missed += [f"{key}: not reported"] if self.must_see(made, gone) else []
             elif said[key] not in (owner.get(row.get("pid")), process.pid):
