@@ -11,7 +11,9 @@
 #include "daemon/window/partial.h"
 #include "lib/base/grow.h"
 #include "lib/fabric/metrics.h"
+#include "lib/fabric/skewed.h"
 #include "lib/fabric/verdict.h"
+#include "lib/fabric/weights.h"
 
 /* Members that an event names, and from where on chance explains the others. */
 #define IDLE_MAX    64
@@ -46,6 +48,7 @@ struct ft_figures_work {
     /* scratch of one group */
     double *flows, *bytes;
     uint64_t *certain, *speed;
+    uint32_t *bundle;
     size_t size;
 };
 
@@ -105,6 +108,7 @@ void ft_figures_work_free(struct ft_figures_work *w)
     free(w->bytes);
     free(w->certain);
     free(w->speed);
+    free(w->bundle);
     free(w);
 }
 
@@ -162,11 +166,13 @@ static int reserve(struct ft_figures_work *w, size_t m)
     free(w->bytes);
     free(w->certain);
     free(w->speed);
+    free(w->bundle);
     w->flows = calloc(m, sizeof(*w->flows));
     w->bytes = calloc(m, sizeof(*w->bytes));
     w->certain = calloc(m, sizeof(*w->certain));
     w->speed = calloc(m, sizeof(*w->speed));
-    w->size = w->flows && w->bytes && w->certain && w->speed ? m : 0;
+    w->bundle = calloc(m, sizeof(*w->bundle));
+    w->size = w->flows && w->bytes && w->certain && w->speed && w->bundle ? m : 0;
     return w->size ? 0 : -ENOMEM;
 }
 
@@ -309,6 +315,18 @@ struct idle {
     int64_t since_ms; /* 0: not known */
 };
 
+static struct ft_link_set links_of(const struct ft_figures_work *w, size_t m)
+{
+    return (struct ft_link_set){.m = m, .speed_bps = w->speed, .bundle = w->bundle};
+}
+
+static struct ft_by_chance by_chance(const struct ft_figures_work *w, size_t m)
+{
+    struct ft_link_set links = links_of(w, m);
+
+    return ft_by_chance_of(w->chance, w->certain, &links);
+}
+
 /* Few members without any flow, while chance explains the others, are the cause themselves; of half
  * of them, or more, a hash is as likely. */
 static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
@@ -321,7 +339,9 @@ static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
         const struct ft_load *link = &loads->link[group->links[i]];
 
         if (link->certain || link->bytes > 0) {
-            w->certain[left++] = link->certain;
+            w->certain[left] = link->certain;
+            w->speed[left] = w->speed[i];
+            w->bundle[left++] = w->bundle[i];
             continue;
         }
         if (idle->count < IDLE_MAX)
@@ -329,7 +349,7 @@ static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
                 (char *)(uintptr_t)ft_topology_port(t, group->links[i])->name;
         idle->since_ms = link->last_ms > idle->since_ms ? link->last_ms : idle->since_ms;
     }
-    if (2 * (m - left) >= m || ft_p_value(w->chance, w->certain, left) < EXPLAINED_P)
+    if (2 * (m - left) >= m || by_chance(w, left).p < EXPLAINED_P)
         idle->count = 0;
 }
 
@@ -387,10 +407,12 @@ static void raise_polarization(const Fabrictrace__Imbalance *figures, const stru
 }
 
 static int pool_add(struct pool *p, const struct ft_figures_work *w, size_t m, uint64_t flows,
-                    uint64_t unplaced, double bytes)
+                    uint64_t unplaced, double bytes, double fim_expected)
 {
-    if (ft_union_add(p->flows, w->flows, w->certain, w->speed, m) ||
-        ft_union_add(p->bytes, w->bytes, w->certain, w->speed, m))
+    struct ft_link_set links = links_of(w, m);
+
+    if (ft_union_add(p->flows, w->flows, w->certain, &links, fim_expected) ||
+        ft_union_add(p->bytes, w->bytes, w->certain, &links, fim_expected))
         return -ENOMEM;
     p->groups++;
     p->flow_count += flows;
@@ -406,6 +428,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     const struct ft_group *group = ft_topology_group(t, group_id);
     size_t m = group->link_count;
     struct ft_figures of_flows, of_bytes;
+    struct ft_by_chance chance;
     Fabrictrace__Imbalance out;
     struct idle idle;
     uint64_t certain = 0, unplaced = loads->unplaced[group_id];
@@ -421,6 +444,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
         w->bytes[i] = link->bytes;
         w->certain[i] = link->certain;
         w->speed[i] = ft_topology_port(t, group->links[i])->speed_bps;
+        w->bundle[i] = ft_skewed_bundle(t, group->links[i]);
         flows += link->flows;
         bytes += link->bytes;
         certain += link->certain;
@@ -431,11 +455,11 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     fill_counts(&out, (uint32_t)m, (uint64_t)(flows + 0.5), unplaced, bytes);
     fill_figures(&out, &of_flows, &of_bytes);
     /* The model of chance assumes that a flow uses one link of the group. */
-    fill_chance(&out, certain > 0 && m > 1, ft_fim_expected(certain, m),
-                ft_p_value(w->chance, w->certain, m));
+    chance = by_chance(w, m);
+    fill_chance(&out, certain > 0 && m > 1, chance.fim_expected, chance.p);
     hold(w, emitter, &out);
-    if (m > 1 && (pool_add(layer, w, m, out.flows, unplaced, bytes) ||
-                  pool_add(&w->fabric, w, m, out.flows, unplaced, bytes)))
+    if (m > 1 && (pool_add(layer, w, m, out.flows, unplaced, bytes, chance.fim_expected) ||
+                  pool_add(&w->fabric, w, m, out.flows, unplaced, bytes, chance.fim_expected)))
         return -ENOMEM;
     if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
         out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY) {

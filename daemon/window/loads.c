@@ -21,7 +21,8 @@ int ft_loads_init(struct ft_loads *l, const struct ft_topology *t)
     memset(l, 0, sizeof(*l));
     l->link = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*l->link));
     l->unplaced = calloc((size_t)ft_topology_groups(t) + 1, sizeof(*l->unplaced));
-    if (l->link && l->unplaced)
+    l->skewed = ft_skewed_new(t);
+    if (l->link && l->unplaced && l->skewed)
         return 0;
     ft_loads_free(l);
     return -ENOMEM;
@@ -32,6 +33,7 @@ void ft_loads_free(struct ft_loads *l)
     free(l->link);
     free(l->unplaced);
     free(l->elephants);
+    ft_skewed_free(l->skewed);
     memset(l, 0, sizeof(*l));
 }
 
@@ -39,6 +41,7 @@ void ft_loads_reset(struct ft_loads *l, const struct ft_topology *t)
 {
     struct ft_loads kept = {.link = l->link,
                             .unplaced = l->unplaced,
+                            .skewed = l->skewed,
                             .elephants = l->elephants,
                             .elephant_size = l->elephant_size};
 
@@ -107,14 +110,16 @@ struct volume {
     bool chosen; /* its sender chose the link, not chance */
 };
 
-static void load_link(struct ft_load *link, bool counts, double part, const struct volume *volume)
+/* by_chance: a choice among links alike, or by weights of the link's own group. */
+static void load_link(struct ft_load *link, bool counts, double part, const struct volume *volume,
+                      bool by_chance)
 {
     link->bytes += volume->bytes * part;
     link->variance += volume->variance * part * part;
     if (!counts)
         return;
     link->flows += part;
-    link->certain += part == 1 && !volume->chosen;
+    link->certain += part == 1 && by_chance;
 }
 
 /* Loads links of a path (bits by hop) with a part of the flow. */
@@ -133,7 +138,8 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
 
         if (!ft_is_port(port) || !(links & UINT32_C(1) << h))
             continue;
-        load_link(&l->link[port], counts, part->share, volume);
+        load_link(&l->link[port], counts, part->share, volume,
+                  !volume->chosen && !ft_skewed_before(l->skewed, t, part->path, h));
         if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
             continue;
         l->link[port].elephants++;
@@ -192,7 +198,7 @@ static bool add_shares(struct ft_loads *l, const struct ft_topology *t,
             uint32_t out = shares[i].path.hops[h].out, group, k = 0;
 
             if (ft_is_port(out)) {
-                load_link(&l->link[out], counts, shares[i].share, volume);
+                load_link(&l->link[out], counts, shares[i].share, volume, false);
                 continue;
             }
             certain = false;

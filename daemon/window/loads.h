@@ -16,11 +16,13 @@
 #include <stdint.h>
 
 #include "daemon/join/join.h"
+#include "lib/fabric/skewed.h"
 #include "proto/fabrictrace.pb-c.h"
 
 struct ft_load {
     double flows; /* with parts of multipath flows */
-    /* Flows with this link for certain, for chance: not those that bear their path. */
+    /* Flows with this link for certain, for chance: not those that bear their path, nor, of a link
+     * down, those of switches whose weights make its group uneven (lib/fabric/skewed.h). */
     uint64_t certain;
     int64_t last_ms; /* newest sample that left by it, of any window; 0: none */
     double bytes;
@@ -65,6 +67,7 @@ struct ft_loads {
     struct ft_cross_traffic spine; /* both ends on one leaf, yet a spine saw it */
     struct ft_cross_traffic rail;
     struct ft_taken observations;
+    struct ft_skewed *skewed;
     uint32_t summed; /* the group that was summed up last, and 1; 0: none */
     double sum;
 };

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/join/flow_path.h"
+#include "lib/fabric/skewed.h"
 #include "lib/fabric/underuse.h"
+#include "lib/fabric/weights.h"
 
 #define LINKS_MAX 64
 /* Of the flows of the window before, more than this part had no path. */
@@ -23,6 +26,7 @@ struct port {
 struct ft_underused {
     struct port *ports; /* by port id */
     uint32_t count;
+    struct ft_skewed *skewed;
     uint64_t placed, unplaced; /* flows of this window */
     bool blind;                /* of the window before too few had a path */
 };
@@ -37,6 +41,7 @@ void ft_underused_free(struct ft_underused *u)
     if (!u)
         return;
     free(u->ports);
+    ft_skewed_free(u->skewed);
     free(u);
 }
 
@@ -45,12 +50,31 @@ int ft_underused_resize(struct ft_underused *u, const struct ft_topology *t)
     uint32_t count = ft_topology_ports(t);
 
     free(u->ports);
+    ft_skewed_free(u->skewed);
     u->ports = calloc((size_t)count + 1, sizeof(*u->ports));
-    u->count = u->ports ? count : 0;
-    return u->ports ? 0 : -ENOMEM;
+    u->skewed = ft_skewed_new(t);
+    u->count = u->ports && u->skewed ? count : 0;
+    return u->ports && u->skewed ? 0 : -ENOMEM;
 }
 
-/* One of a set of links to a destination, all of a speed. Flows that move do so together, away from
+/* Whether a switch may take some of these links, by bit, more often than others. */
+static bool is_weighed(const struct ft_topology *t, const struct ft_group *group, uint64_t set)
+{
+    uint64_t speed[LINKS_MAX];
+    uint32_t bundle[LINKS_MAX];
+    double share[LINKS_MAX];
+    struct ft_link_set links = {.speed_bps = speed, .bundle = bundle};
+
+    for (uint32_t i = 0; i < group->link_count; i++)
+        if (set >> i & 1) {
+            speed[links.m] = ft_topology_port(t, group->links[i])->speed_bps;
+            bundle[links.m++] = ft_skewed_bundle(t, group->links[i]);
+        }
+    return ft_weigh(&links, FT_WEIGHED_BY_SPEED, share) ||
+           ft_weigh(&links, FT_WEIGHED_BY_BUNDLE, share);
+}
+
+/* One of a set of links to a destination, all alike. Flows that move do so together, away from
  * a link that went and to one that came: that they take this one is a sign for it, and none against
  * the others. */
 static void count_hop(struct ft_underused *u, const struct ft_topology *t, uint32_t out,
@@ -71,9 +95,8 @@ static void count_hop(struct ft_underused *u, const struct ft_topology *t, uint3
     u->ports[out].last_ms = flow->path_since_ms;
     if (m < 2)
         return;
-    for (uint32_t i = 0; i < group->link_count; i++)
-        if (set >> i & 1 && ft_topology_port(t, group->links[i])->speed_bps != port->speed_bps)
-            return;
+    if (ft_skewed_group(u->skewed, port->group) && is_weighed(t, group, set))
+        return;
     for (uint32_t i = 0; i < group->link_count; i++)
         if (set >> i & 1 && (!flow->moved || group->links[i] == out))
             ft_underuse_add(&u->ports[group->links[i]].use, m, group->links[i] == out);
@@ -83,6 +106,7 @@ void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
                        const struct ft_flow *flow, const struct ft_span *span)
 {
     const struct ft_topology *t = ft_join_topology(join);
+    struct ft_path path;
 
     if (u->count != ft_topology_ports(t) || ft_role_answers((enum ft_role)flow->role))
         return;
@@ -95,9 +119,10 @@ void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
     if (u->blind || flow->source_routed || flow->dst_nic == FT_NONE ||
         flow->path_since_ms < span->start_ms || flow->path_since_ms >= span->end_ms)
         return;
-    for (uint32_t h = 0; h < flow->path.hop_count; h++)
-        if (ft_is_port(flow->path.hops[h].out))
-            count_hop(u, t, flow->path.hops[h].out, flow);
+    path = ft_flow_path(t, flow);
+    for (uint32_t h = 0; h < path.hop_count; h++)
+        if (ft_is_port(path.hops[h].out) && !ft_skewed_before(u->skewed, t, &path, h))
+            count_hop(u, t, path.hops[h].out, flow);
 }
 
 /* Whether the port counts about as many bytes as the others of its group do on average. */

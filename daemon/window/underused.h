@@ -7,8 +7,9 @@
  * Each flow counts once, with the first path that it takes, at every hop with a choice; where it
  * moves to later is a sign for that link alone. Nothing is concluded from windows in which many
  * flows have no path, for those of one link may be among them, nor of a link whose port counts
- * about as many bytes as the others. Groups of more than 64 links, or of different speeds, are left
- * out. Pure. Thread: one.
+ * about as many bytes as the others. Groups of more than 64 links are left out, and links that the
+ * switch may weigh otherwise than others (lib/fabric/weights.h), or one before (skewed.h). Pure.
+ * Thread: one.
  */
 #include "daemon/join/counters.h"
 #include "daemon/join/join.h"

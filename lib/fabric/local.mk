@@ -22,6 +22,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/paths.c lib/fabric/paths.h \
 	lib/fabric/shares.c \
 	lib/fabric/singular.c lib/fabric/singular.h \
+	lib/fabric/skewed.c lib/fabric/skewed.h \
 	lib/fabric/spraying.c lib/fabric/spraying.h \
 	lib/fabric/spread.c lib/fabric/spread.h \
 	lib/fabric/topology.c lib/fabric/topology.h \
@@ -34,4 +35,5 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/trust.c lib/fabric/trust.h \
 	lib/fabric/underuse.c lib/fabric/underuse.h \
 	lib/fabric/union.c \
-	lib/fabric/verdict.c lib/fabric/verdict.h
+	lib/fabric/verdict.c lib/fabric/verdict.h \
+	lib/fabric/weights.c lib/fabric/weights.h

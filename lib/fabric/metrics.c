@@ -166,6 +166,24 @@ double ft_p_value(struct ft_chance *chance, const uint64_t *count, size_t m)
     return p;
 }
 
+double ft_binomial_tail(uint64_t k, uint64_t n, double p)
+{
+    double count = (double)n, i = (double)k, term, sum = 0;
+
+    if (k >= n)
+        return 1;
+    /* Terms are added up from the largest, away from the mean. */
+    if (i > count * p)
+        return 1 - ft_binomial_tail(n - k - 1, n, 1 - p);
+    term = exp(log_gamma(count + 1) - log_gamma(i + 1) - log_gamma(count - i + 1) + i * log(p) +
+               (count - i) * log1p(-p));
+    for (; i >= 0 && term > sum * 1e-17; i--) {
+        sum += term;
+        term *= i / (count - i + 1) * (1 - p) / p;
+    }
+    return fmin(1, sum);
+}
+
 void ft_wilson(uint64_t k, uint64_t n, double *lo, double *hi)
 {
     const double z = 1.959963984540054; /* the normal distribution's 97.5 % point */

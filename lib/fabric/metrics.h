@@ -47,7 +47,7 @@ struct ft_chance;
 struct ft_chance *ft_chance_new(void);
 void ft_chance_free(struct ft_chance *chance);
 
-/* 1 when there are no counts or m < 2. The links count as equals, also where their speeds differ.
+/* 1 when there are no counts or m < 2. The links count as equals (weights.h: where they may not).
  */
 double ft_p_value(struct ft_chance *chance, const uint64_t *count, size_t m);
 
@@ -59,19 +59,24 @@ void ft_union_free(struct ft_union *u);
 void ft_union_reset(struct ft_union *u);
 
 /* count[m]: flows per link for chance (flows with a certain link), load[m]: what the figures are
- * of. -ENOMEM. */
+ * of; fim_expected: of this group. -ENOMEM. */
+struct ft_link_set;
 int ft_union_add(struct ft_union *u, const double *load, const uint64_t *count,
-                 const uint64_t *speed_bps, size_t m);
+                 const struct ft_link_set *links, double fim_expected);
 uint32_t ft_union_idle(const struct ft_union *u);
 uint32_t ft_union_links(const struct ft_union *u);
 void ft_union_figures(const struct ft_union *u, struct ft_figures *out);
 
-/* Mean FIM by chance given each group's own number of flows (exact: FIM of a union is the mean of
- * its groups' FIM weighted by links), and the probability that the groups' chi-squares add up to as
- * much: chi-square with summed degrees where n/links >= 5, else drawn from the groups' tables (at
- * most 64 groups, p >= 1/20,001), else the gamma distribution of the sum's mean and variance. */
+/* Mean FIM by chance (exact: FIM of a union is the mean of its groups' FIM weighted by links), and
+ * the probability that the groups' chi-squares add up to as much, where links that may be weighed
+ * otherwise than others of their group are compared among themselves alone: chi-square with summed
+ * degrees where n/links >= 5, else drawn from the groups' tables (at most 64 groups, p >=
+ * 1/20,001), else the gamma distribution of the sum's mean and variance. */
 double ft_union_fim_expected(const struct ft_union *u);
 double ft_union_p_value(const struct ft_union *u, struct ft_chance *chance);
+
+/* P(at most k of n), each with probability p, neither 0 nor 1. */
+double ft_binomial_tail(uint64_t k, uint64_t n, double p);
 
 /* Lower and upper end of the 95 % Wilson score interval of k successes in n trials; (0, 1) for
  * n = 0. */

@@ -8,12 +8,13 @@
 #include "lib/base/grow.h"
 #include "lib/fabric/chance.h"
 #include "lib/fabric/metrics.h"
+#include "lib/fabric/weights.h"
 
 /* Over so many groups the sum of chi-squares is drawn; beyond, its first two moments say it all. */
 #define DRAWN_GROUPS_MAX 64
 #define SEED             UINT64_C(0x756e696f6e)
 
-/* What chance needs to know of a group. */
+/* What chance needs to know of links of a group that are chosen alike. */
 struct group {
     uint64_t n;
     uint64_t m;
@@ -27,6 +28,7 @@ struct ft_union {
     struct group *groups;
     size_t count;
     size_t size;
+    double fim_expected; /* by all links */
     uint32_t idle;
 };
 
@@ -48,28 +50,70 @@ void ft_union_reset(struct ft_union *u)
 {
     u->values = 0;
     u->count = 0;
+    u->fim_expected = 0;
     u->idle = 0;
 }
 
-/* Room for m more links and one more group. */
+/* Room for m more links. */
 static bool make_room(struct ft_union *u, size_t m)
 {
-    struct group *groups;
+    size_t size = 2 * (u->values + m);
+    double *value;
 
-    if (u->values + m > u->value_size) {
-        size_t size = 2 * (u->values + m);
-        double *value = realloc(u->value, size * sizeof(*value));
+    if (u->values + m <= u->value_size)
+        return true;
+    value = realloc(u->value, size * sizeof(*value));
+    if (!value)
+        return false;
+    u->value = value;
+    u->value_size = size;
+    return true;
+}
 
-        if (!value)
-            return false;
-        u->value = value;
-        u->value_size = size;
-    }
-    groups = ft_grow(u->groups, u->count, &u->size, sizeof(*groups));
+static bool add_class(struct ft_union *u, const uint64_t *count, size_t m)
+{
+    struct group *groups = ft_grow(u->groups, u->count, &u->size, sizeof(*groups));
+    uint64_t n = 0;
+
     if (!groups)
         return false;
+    for (size_t i = 0; i < m; i++)
+        n += count[i];
     u->groups = groups;
+    u->groups[u->count++] = (struct group){n, m, ft_chi_square(count, m)};
     return true;
+}
+
+/* Links that have the same share, however they are weighed, are compared among themselves: however
+ * many flows all of these have, chance spreads them alike. */
+static bool add_classes(struct ft_union *u, const uint64_t *count, const struct ft_link_set *links)
+{
+    size_t m = links->m;
+    double *share = calloc(FT_WEIGHINGS * m, sizeof(*share));
+    uint64_t *of_class = malloc(m * sizeof(*of_class));
+    bool *done = calloc(m, sizeof(*done));
+    bool ok = share && of_class && done;
+
+    for (int by = 0; ok && by < FT_WEIGHINGS; by++)
+        if (!ft_weigh(links, (enum ft_weighing)by, &share[by * m]))
+            for (size_t i = 0; i < m; i++)
+                share[by * m + i] = 0;
+    for (size_t i = 0; ok && i < m; i++) {
+        size_t size = 0;
+
+        if (done[i])
+            continue;
+        for (size_t k = i; k < m; k++)
+            if (share[k] == share[i] && share[m + k] == share[m + i]) {
+                done[k] = true;
+                of_class[size++] = count[k];
+            }
+        ok = size < 2 || add_class(u, of_class, size);
+    }
+    free(share);
+    free(of_class);
+    free(done);
+    return ok;
 }
 
 static double mean_speed_of(const uint64_t *speed_bps, size_t m)
@@ -85,31 +129,32 @@ static double mean_speed_of(const uint64_t *speed_bps, size_t m)
 }
 
 int ft_union_add(struct ft_union *u, const double *load, const uint64_t *count,
-                 const uint64_t *speed_bps, size_t m)
+                 const struct ft_link_set *links, double fim_expected)
 {
+    size_t m = links->m;
     double mean_speed, sum = 0;
     double *value;
-    uint64_t n = 0;
 
     if (m < 2)
         return 0;
     if (!make_room(u, m))
         return -ENOMEM;
     value = u->value + u->values;
-    mean_speed = mean_speed_of(speed_bps, m);
+    mean_speed = mean_speed_of(links->speed_bps, m);
     for (size_t i = 0; i < m; i++) {
-        value[i] = mean_speed > 0 ? load[i] * mean_speed / (double)speed_bps[i] : load[i];
+        value[i] = mean_speed > 0 ? load[i] * mean_speed / (double)links->speed_bps[i] : load[i];
         sum += value[i];
-        n += count[i];
     }
     if (!(sum > 0)) {
         u->idle++;
         return 0;
     }
+    if (!add_classes(u, count, links))
+        return -ENOMEM;
     for (size_t i = 0; i < m; i++)
         value[i] /= sum / (double)m;
     u->values += m;
-    u->groups[u->count++] = (struct group){n, m, ft_chi_square(count, m)};
+    u->fim_expected += fim_expected * (double)m;
     return 0;
 }
 
@@ -130,13 +175,7 @@ void ft_union_figures(const struct ft_union *u, struct ft_figures *out)
 
 double ft_union_fim_expected(const struct ft_union *u)
 {
-    double sum = 0, links = 0;
-
-    for (size_t i = 0; i < u->count; i++) {
-        sum += ft_fim_expected(u->groups[i].n, u->groups[i].m) * (double)u->groups[i].m;
-        links += (double)u->groups[i].m;
-    }
-    return links > 0 ? sum / links : 0;
+    return u->values ? u->fim_expected / (double)u->values : 0;
 }
 
 /* How many tail values are at least u: the index of the number of pairs drawn, and one. */

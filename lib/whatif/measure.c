@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/task.h"
+#include "lib/fabric/weights.h"
 #include "lib/sim/fluid.h"
 #include "lib/sim/loads.h"
 
@@ -194,7 +195,7 @@ static int add_group(const struct parts *p, const struct ft_policy_input *in,
         layer->most = fmax(layer->most, p->flows[link]);
     }
     if (rc == 0 && n > 1) {
-        rc = ft_union_add(u, load, count, speed, n);
+        rc = ft_union_add(u, load, count, &(struct ft_link_set){.m = n, .speed_bps = speed}, 0);
         layer->links += n;
         out->collisions += collisions_of(load, n);
     }

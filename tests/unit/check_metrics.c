@@ -9,6 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/fabric/chance.h"
 #include "lib/fabric/metrics.h"
+#include "lib/fabric/weights.h"
 #include "tests/unit/unit.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -349,10 +350,14 @@ END_TEST
 static void add_counts(struct ft_union *u, const uint64_t *count, size_t m)
 {
     double load[64];
+    uint64_t n = 0;
 
-    for (size_t i = 0; i < m; i++)
+    for (size_t i = 0; i < m; i++) {
         load[i] = (double)count[i];
-    ck_assert_int_eq(ft_union_add(u, load, count, NULL, m), 0);
+        n += count[i];
+    }
+    ck_assert_int_eq(
+        ft_union_add(u, load, count, &(struct ft_link_set){.m = m}, ft_fim_expected(n, m)), 0);
 }
 
 START_TEST(unites_groups_each_by_its_own_mean)

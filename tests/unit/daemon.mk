@@ -59,6 +59,13 @@ tests_unit_check_window_figures_SOURCES = tests/unit/check_window_figures.c test
 tests_unit_check_window_figures_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_figures_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_window_weights
+TESTS += tests/unit/check_window_weights
+tests_unit_check_window_weights_SOURCES = tests/unit/check_window_weights.c \
+	tests/unit/window_rig.h tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_window_weights_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_window_weights_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_window_moves
 TESTS += tests/unit/check_window_moves
 tests_unit_check_window_moves_SOURCES = tests/unit/check_window_moves.c \

@@ -113,6 +113,18 @@ tests_unit_check_verdict_SOURCES = tests/unit/check_verdict.c tests/unit/unit.h
 tests_unit_check_verdict_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_verdict_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_skewed
+TESTS += tests/unit/check_skewed
+tests_unit_check_skewed_SOURCES = tests/unit/check_skewed.c tests/unit/unit.h
+tests_unit_check_skewed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_skewed_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_weights
+TESTS += tests/unit/check_weights
+tests_unit_check_weights_SOURCES = tests/unit/check_weights.c tests/unit/unit.h
+tests_unit_check_weights_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_weights_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_tomography
 TESTS += tests/unit/check_tomography
 tests_unit_check_tomography_SOURCES = tests/unit/check_tomography.c tests/unit/unit.h

@@ -15,6 +15,9 @@
 
 #define LINK_BPS 1000000000u
 
+/* Of the link between a leaf and a spine; NULL: LINK_BPS of each. Set it before leafspine(). */
+static uint64_t (*leafspine_bps)(uint32_t leaf, uint32_t spine);
+
 /* Benchmarks use this too, so it does without Check. */
 static inline void leafspine_must(bool fine, const char *what)
 {
@@ -65,8 +68,10 @@ static inline struct ft_topology *leafspine_without(uint32_t leaves, uint32_t sp
             snprintf(z, sizeof(z), "spine%u", s);
             snprintf(a_port, sizeof(a_port), "up%u", s);
             snprintf(z_port, sizeof(z_port), "down%u", l);
-            ft_topology_add_port(b, l, a_port, 100 + s, LINK_BPS, diag);
-            ft_topology_add_port(b, leaves + s, z_port, 1 + l, LINK_BPS, diag);
+            ft_topology_add_port(b, l, a_port, 100 + s,
+                                 leafspine_bps ? leafspine_bps(l, s) : LINK_BPS, diag);
+            ft_topology_add_port(b, leaves + s, z_port, 1 + l,
+                                 leafspine_bps ? leafspine_bps(l, s) : LINK_BPS, diag);
             if (l == leaf && s == spine)
                 continue;
             leafspine_must(ft_topology_add_link(b, a, a_port, z, z_port, diag) == 0,
