@@ -5,6 +5,8 @@
 
 #include "daemon/spread/spread_impl.h"
 #include "lib/fabric/choice.h"
+#include "lib/fabric/skewed.h"
+#include "lib/fabric/weights.h"
 
 /* A link of which so few samples are chance is named as dead. */
 #define DEAD_P     0.001
@@ -103,6 +105,9 @@ void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const st
     const struct ft_group *g = ft_topology_group(t, p->group);
     struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
     const char *names[FT_SPREAD_LINKS_MAX];
+    uint64_t speeds[FT_SPREAD_LINKS_MAX];
+    uint32_t bundles[FT_SPREAD_LINKS_MAX];
+    struct ft_link_set set = {.speed_bps = speeds, .bundle = bundles};
     struct ft_spread_figures f;
     Fabrictrace__Spread *out = &parts->out;
     uint32_t m = 0;
@@ -110,9 +115,12 @@ void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const st
     for (uint32_t i = 0; i < g->link_count; i++)
         if (p->possible & UINT64_C(1) << i || p->links[i].samples) {
             names[m] = ft_topology_port(t, g->links[i])->name;
+            speeds[m] = ft_topology_port(t, g->links[i])->speed_bps;
+            bundles[m] = ft_skewed_bundle(t, g->links[i]);
             links[m++] = p->links[i];
         }
-    ft_spread_figures(links, m, s->chance, &f);
+    set.m = m;
+    ft_spread_figures(links, &set, s->chance, &f);
     out->switch_ = ft_spread_text(ft_topology_switch(t, g->switch_id)->name);
     out->group = ft_spread_text(g->name);
     out->has_flows = out->has_sprayed_flows = true;
@@ -123,7 +131,7 @@ void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const st
     for (uint32_t i = 0; i < m; i++) {
         fill_link(&parts->links[i], &links[i], names[i], f.samples);
         parts->list[i] = &parts->links[i];
-        if (links[i].samples == 0 && f.least_p < DEAD_P)
+        if (links[i].samples == 0 && f.few_p[i] < DEAD_P)
             parts->dead[out->n_dead++] = ft_spread_text(names[i]);
     }
     out->links = parts->list;

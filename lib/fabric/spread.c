@@ -6,44 +6,51 @@
 #include <math.h>
 
 #include "lib/fabric/metrics.h"
+#include "lib/fabric/weights.h"
 
 /* Runs that chance makes so rarely are no chance. */
 #define MOVED_P 0.01
 /* Seconds with samples are fewer by so many standard errors hardly ever where each sample chose. */
 #define CLUMPED 4.0
-/* Of a link's tail no more terms are added: the normal distribution is as good from there. */
-#define TAIL_TERMS 10000
 
-/* P(at most k of n) for a probability of p. */
-static double binomial_tail(uint64_t k, uint64_t n, double p)
+/* How rarely chance leaves each link with so few of all trials. */
+static void find_least(const uint64_t *trials, const struct ft_link_set *set,
+                       struct ft_spread_figures *f)
 {
-    double count = (double)n, term = count * log1p(-p), sum = exp(term);
+    double share[FT_SPREAD_LINKS_MAX];
 
-    if (k > TAIL_TERMS)
-        return erfc((count * p - (double)k - 0.5) / sqrt(2 * count * p * (1 - p))) / 2;
-    for (uint64_t i = 1; i <= k; i++) {
-        term += log((count - (double)i + 1) / (double)i) + log(p) - log1p(-p);
-        sum += exp(term);
+    ft_least_shares(set, share);
+    f->least_p = 2;
+    for (size_t i = 0; i < set->m; i++) {
+        double p = share[i] > 0 ? ft_binomial_tail(trials[i], f->trials, share[i]) : 1;
+
+        f->few_p[i] = fmin(1, (double)set->m * p);
+        /* Where several are certain to have so few, the one that has the fewest. */
+        if (f->few_p[i] > f->least_p ||
+            (f->few_p[i] == f->least_p && trials[i] >= trials[f->least]))
+            continue;
+        f->least = (uint32_t)i;
+        f->least_p = f->few_p[i];
     }
-    return fmin(sum, 1);
 }
 
-void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_chance *chance,
-                       struct ft_spread_figures *out)
+void ft_spread_figures(const struct ft_spread_link *links, const struct ft_link_set *set,
+                       struct ft_chance *chance, struct ft_spread_figures *out)
 {
     struct ft_spread_figures f = {.even_p = 1, .least_p = 1};
     uint64_t trials[FT_SPREAD_LINKS_MAX];
     double entropy = 0;
 
-    for (size_t i = 0; i < m; i++) {
+    for (size_t i = 0; i < set->m; i++) {
         f.samples += links[i].samples;
         f.trials += links[i].trials;
         f.seen += links[i].samples > 0;
+        f.few_p[i] = 1;
         trials[i] = links[i].trials;
         if (trials[i] < trials[f.least])
             f.least = (uint32_t)i;
     }
-    for (size_t i = 0; i < m; i++) {
+    for (size_t i = 0; i < set->m; i++) {
         double share = (double)links[i].samples / (double)f.samples;
 
         if (links[i].samples)
@@ -51,9 +58,9 @@ void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_c
     }
     if (f.samples)
         f.effective = exp(entropy);
-    if (f.trials && m > 1) {
-        f.even_p = ft_p_value(chance, trials, m);
-        f.least_p = fmin(1, (double)m * binomial_tail(trials[f.least], f.trials, 1.0 / (double)m));
+    if (f.trials && set->m > 1) {
+        f.even_p = ft_by_chance_of(chance, trials, set).p;
+        find_least(trials, set, &f);
     }
     *out = f;
 }

@@ -9,7 +9,8 @@
  * links, as in long flowlets or where a route flaps, they are fewer than the samples. c trials over
  * m links: exp(entropy) of the shares is the effective number of paths; a link without any is dead
  * with the p-value m (1 - 1/m)^c; the one with the fewest is slow with m times the lower tail of
- * the binomial distribution, since it is the least of m. Pure. Thread: one.
+ * the binomial distribution, since it is the least of m. Where links may be weighed otherwise
+ * (weights.h), the largest p counts, of each link that of its least share. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,17 +29,19 @@ struct ft_spread_link {
 struct ft_spread_figures {
     uint32_t seen; /* links with samples */
     uint64_t samples, trials;
-    double effective; /* paths, by samples; 0: no samples */
-    double even_p;    /* that even choice is as uneven by chance */
-    uint32_t least;   /* the link with the fewest trials */
-    double least_p;   /* that even choice leaves some link with so few */
+    double effective;                  /* paths, by samples; 0: no samples */
+    double even_p;                     /* that even choice is as uneven by chance */
+    uint32_t least;                    /* the link with the fewest trials for its share */
+    double least_p;                    /* that chance leaves some link with so few */
+    double few_p[FT_SPREAD_LINKS_MAX]; /* the same of each link */
 };
 
 struct ft_chance;
+struct ft_link_set;
 
-/* links[m], m >= 1. */
-void ft_spread_figures(const struct ft_spread_link *links, size_t m, struct ft_chance *chance,
-                       struct ft_spread_figures *out);
+/* links[set->m]. */
+void ft_spread_figures(const struct ft_spread_link *links, const struct ft_link_set *set,
+                       struct ft_chance *chance, struct ft_spread_figures *out);
 
 /* The share of its samples that a sprayed queue pair, which had some in so many seconds, chose
  * links anew for: 1 where each link has samples in as many seconds as if each did. n samples at

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/fabric/metrics.h"
+#include "lib/fabric/weights.h"
 #include "tests/unit/unit.h"
 
 #define LINKS 32
@@ -43,7 +44,7 @@ static struct ft_spread_figures figures(size_t m)
 {
     struct ft_spread_figures f;
 
-    ft_spread_figures(links, m, chance, &f);
+    ft_spread_figures(links, &(struct ft_link_set){.m = m}, chance, &f);
     return f;
 }
 
@@ -131,6 +132,49 @@ START_TEST(a_slow_path_is_found)
     ck_assert_uint_eq(f.least, 3);
     ck_assert_double_lt(f.least_p, 0.0001);
     ck_assert_double_lt(f.even_p, 0.001);
+    ft_chance_free(chance);
+}
+END_TEST
+
+/* Two links of 400 and two of 100, sprayed by these shares: of none too few, and a dead one is
+ * named. */
+START_TEST(weights_by_speed_accuse_no_link)
+{
+    static const uint64_t speed[] = {400, 400, 100, 100};
+    static const uint32_t first[2][4] = {{25, 50, 75, 100}, {40, 80, 90, 100}};
+    const struct ft_link_set set = {.m = 4, .speed_bps = speed};
+    unsigned uneven = 0, least = 0;
+
+    chance = ft_chance_new();
+    for (uint32_t i = 0; i < 400; i++) {
+        struct ft_spread_figures f;
+        uint32_t dead = i < 300 ? 4 : i % 4;
+
+        begin(i + 1);
+        for (int k = 0; k < 400; k++) {
+            uint32_t link, at;
+
+            do
+                for (link = 0, at = dice(100); at >= first[i / 4 % 2][link]; link++)
+                    ;
+            while (link == dead);
+            see(link, k, true);
+        }
+        ft_spread_figures(links, &set, chance, &f);
+        if (dead == 4) {
+            uneven += f.even_p < 0.05;
+            least += f.least_p < 0.05;
+            continue;
+        }
+        ck_assert_double_lt(f.even_p, 1e-6);
+        ck_assert_uint_eq(f.least, dead);
+        ck_assert_double_lt(f.least_p, 1e-6);
+        for (uint32_t k = 0; k < 4; k++)
+            ck_assert(k == dead || f.few_p[k] > 0.001);
+    }
+    /* 15 of 300 at most, with a standard deviation of 3.8. */
+    ck_assert_uint_le(uneven, 26);
+    ck_assert_uint_le(least, 26);
     ft_chance_free(chance);
 }
 END_TEST
@@ -250,5 +294,5 @@ END_TEST
 
 FT_UNIT_MAIN("spread", tiers_add_up, few_samples_say_nothing_of_tiers,
              packets_and_flowlets_spread_evenly, a_dead_path_of_32_is_found, a_slow_path_is_found,
-             queue_pairs_that_stay_are_trials, samples_that_keep_together_choose_seldom,
-             a_change_of_route_is_no_spraying)
+             queue_pairs_that_stay_are_trials, weights_by_speed_accuse_no_link,
+             samples_that_keep_together_choose_seldom, a_change_of_route_is_no_spraying)
