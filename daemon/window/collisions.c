@@ -63,6 +63,20 @@ void ft_collisions_victim(Fabrictrace__Victim *v, Fabrictrace__Flow *tuple,
     }
 }
 
+/* Whether an elephant of a link with so many would have no less of another, at the speeds that
+ * they have: switches may weigh links by these. */
+static bool has_room(const struct ft_topology *t, uint32_t link, uint64_t count, uint32_t other,
+                     uint64_t others)
+{
+    double speed = (double)ft_topology_port(t, link)->speed_bps;
+    double speed_there = (double)ft_topology_port(t, other)->speed_bps;
+
+    if (others >= count)
+        return false;
+    return speed <= 0 || speed_there <= 0 ||
+           (double)(others + 1) * speed <= (double)count * speed_there;
+}
+
 static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
                       struct ft_events *events, uint32_t window, const struct ft_span *span,
                       const struct ft_elephant *first, size_t count, size_t named)
@@ -80,7 +94,7 @@ static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
         uint64_t n = loads->link[group->links[i]].elephants;
 
         sum += n;
-        if (n < least)
+        if (n < least && has_room(t, first->port, count, group->links[i], n))
             least = n;
     }
     if (count < 2 || least >= count)

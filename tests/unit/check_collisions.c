@@ -129,6 +129,31 @@ START_TEST(one_fewer_beside_it_is_a_collision)
 }
 END_TEST
 
+static uint64_t first_is_fast(uint32_t leaf, uint32_t spine)
+{
+    (void)leaf;
+    return (spine == 0 ? 4 : 1) * (uint64_t)LINK_BPS;
+}
+
+/* Two on a link of 4 Gbit/s are no worse off than one on 1 Gbit/s; two on that one are. */
+START_TEST(what_a_fast_link_carries_more_is_no_collision)
+{
+    leafspine_bps = first_is_fast;
+    for (int slow = 0; slow < 2; slow++) {
+        setup();
+        for (uint16_t i = 0; i < 3; i++)
+            join_rig_sample(&rig, 50000 + i, (i % 2 == 0) == slow, MBPS(500), 10000);
+        collide(8);
+        ck_assert_uint_eq(event.count, slow);
+        ck_assert_uint_eq(event.elsewhere, slow);
+        if (slow)
+            ck_assert_str_eq(event.subject, "leaf0/up1");
+        teardown();
+    }
+    leafspine_bps = NULL;
+}
+END_TEST
+
 START_TEST(mice_collide_with_nobody)
 {
     setup();
@@ -156,5 +181,5 @@ START_TEST(no_more_victims_are_named_than_asked_for)
 END_TEST
 
 FT_UNIT_MAIN("collisions", two_on_a_link_beside_an_empty_one, an_even_share_is_no_collision,
-             one_fewer_beside_it_is_a_collision, mice_collide_with_nobody,
-             no_more_victims_are_named_than_asked_for)
+             one_fewer_beside_it_is_a_collision, what_a_fast_link_carries_more_is_no_collision,
+             mice_collide_with_nobody, no_more_victims_are_named_than_asked_for)
