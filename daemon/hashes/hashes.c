@@ -15,6 +15,7 @@
 #include "lib/fabric/choice.h"
 #include "lib/fabric/hash_model.h"
 #include "lib/fabric/hinted.h"
+#include "lib/fabric/skewed.h"
 
 /* A window's first looks at flows: what comes later in it waits for the next. */
 #define FLOWS_A_WINDOW 20000
@@ -34,6 +35,8 @@ static void free_set(struct ft_hash_set *s)
 {
     ft_hash_model_free(&s->model);
     free(s->members);
+    free(s->speeds);
+    free(s->bundles);
     free(s->entries);
     free(s->flows);
 }
@@ -106,8 +109,10 @@ static uint64_t outer_key(uint64_t key)
 static bool fill_set(struct ft_hash_set *s, const struct ft_choice *c, const char *group)
 {
     s->members = calloc(c->count, sizeof(*s->members));
+    s->speeds = calloc(c->count, sizeof(*s->speeds));
+    s->bundles = calloc(c->count, sizeof(*s->bundles));
     s->entries = calloc(FT_HASH_ENTRIES_MAX, sizeof(*s->entries));
-    if (!s->members || !s->entries)
+    if (!s->members || !s->speeds || !s->bundles || !s->entries)
         return false;
     s->member_count = c->count;
     for (uint32_t i = 0; i < c->count; i++)
@@ -206,6 +211,15 @@ static void make_room(struct ft_hashes *h)
     }
 }
 
+/* As they are now: names stay where speeds do not. A NIC weighs none of its ports. */
+static void note_speeds(struct ft_hash_set *s, const struct ft_choice *c)
+{
+    for (uint32_t i = 0; i < s->member_count; i++) {
+        s->speeds[i] = c->at ? ft_topology_port(c->t, c->links[i])->speed_bps : 0;
+        s->bundles[i] = c->at ? ft_skewed_bundle(c->t, c->links[i]) : i;
+    }
+}
+
 static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice *c,
                                     const char *group, bool outer)
 {
@@ -227,6 +241,8 @@ static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice 
         s->outer = outer;
         s->own = own;
     }
+    if (s)
+        note_speeds(s, c);
     return s;
 }
 

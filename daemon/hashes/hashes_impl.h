@@ -23,6 +23,8 @@ struct ft_hash_set {
     char group[FT_HASHES_NAME];
     char (*members)[FT_HASHES_NAME]; /* names of the ports; of NICs those of the leaves */
     uint32_t member_count;
+    uint64_t *speeds;  /* of the members, 0: not known; of NICs' */
+    uint32_t *bundles; /* in which they are (lib/fabric/skewed.h) */
     uint64_t *entries; /* digests of the names of the ports by which flows came in; of NICs */
     uint32_t entry_count;
     struct ft_hash_flow *flows;

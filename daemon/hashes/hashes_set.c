@@ -7,6 +7,7 @@
 
 #include "daemon/hashes/hashes_impl.h"
 #include "lib/fabric/evenness.h"
+#include "lib/fabric/weights.h"
 
 /* A model is linear when so many held-out flows were predicted, and so many of them rightly. */
 #define PREDICTED_LEAST 16
@@ -218,6 +219,7 @@ static void emit(const struct ft_hash_set *s, const struct ft_hash_set *outer,
     char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS];
     uint64_t confirmed = s->confirmed + (outer ? outer->confirmed : 0);
     uint64_t contradicted = s->contradicted + (outer ? outer->contradicted : 0);
+    const struct ft_link_set links = {s->member_count, s->speeds, s->bundles};
     struct ft_evenness even;
 
     out.has_time_ms = out.has_model = out.has_observations = true;
@@ -233,8 +235,7 @@ static void emit(const struct ft_hash_set *s, const struct ft_hash_set *outer,
     out.function = function;
     fill_model(&out, outer && ft_hash_set_names_outer(s, outer) ? outer : s, inputs, never);
     out.has_hashes_qp = out.hashes_qp = s->takes_qp && !out.hashes_outer;
-    if (s->flow_count &&
-        !ft_evenness(s->flows, s->flow_count, s->entry_count, s->member_count, &even)) {
+    if (s->flow_count && !ft_evenness(s->flows, s->flow_count, s->entry_count, &links, &even)) {
         out.has_effective_links = out.has_effective_by_chance = true;
         out.effective_links = even.effective;
         out.effective_by_chance = even.by_chance;

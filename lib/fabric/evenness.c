@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/fabric/weights.h"
+
 /* -p ln p of k of n. */
 static double term(double k, double n)
 {
@@ -25,30 +27,55 @@ static double mean_entropy(double n, double m)
     return sum;
 }
 
-int ft_evenness(const struct ft_hash_flow *flows, size_t count, uint32_t entries, uint32_t members,
-                struct ft_evenness *out)
+/* by: how many flows came in by each port, and by which link they went on; the last of a row are
+ * all. share NULL: of each link alike. */
+static double mean_of(const uint32_t *by, uint32_t entries, size_t count, size_t m,
+                      const double *share)
 {
-    uint32_t *by = calloc((entries + (size_t)1) * (members + (size_t)1), sizeof(*by));
-    double entropy = 0, expected = 0;
+    double mean = 0;
 
-    if (!by)
-        return -ENOMEM;
+    for (uint32_t e = 0; e <= entries; e++) {
+        uint32_t n = by[e * (m + 1) + m];
+
+        mean += n / (double)count *
+                (share ? ft_weighted_entropy(n, share, m) : mean_entropy(n, (double)m));
+    }
+    return mean;
+}
+
+int ft_evenness(const struct ft_hash_flow *flows, size_t count, uint32_t entries,
+                const struct ft_link_set *links, struct ft_evenness *out)
+{
+    size_t m = links->m;
+    uint32_t *by = calloc((entries + (size_t)1) * (m + 1), sizeof(*by));
+    double *share = malloc(m * sizeof(*share));
+    double entropy = 0, expected;
+    int rc = -ENOMEM;
+
+    if (!by || !share)
+        goto out;
     for (size_t i = 0; i < count; i++) {
         uint32_t entry = ft_hash_entry(&flows[i].in);
-        uint32_t *of = &by[(entry < entries ? entry : entries) * (members + (size_t)1)];
+        uint32_t *of = &by[(entry < entries ? entry : entries) * (m + 1)];
 
         of[flows[i].member]++;
-        of[members]++;
+        of[m]++;
     }
     for (uint32_t e = 0; e <= entries; e++) {
-        const uint32_t *of = &by[e * (members + (size_t)1)];
-        double n = of[members], part = n / (double)count;
+        const uint32_t *of = &by[e * (m + 1)];
+        double n = of[m];
 
-        for (uint32_t i = 0; i < members && n > 0; i++)
-            entropy += part * term(of[i], n);
-        expected += part * mean_entropy(n, members);
+        for (uint32_t i = 0; i < m && n > 0; i++)
+            entropy += n / (double)count * term(of[i], n);
     }
-    free(by);
+    expected = mean_of(by, entries, count, m, NULL);
+    for (int weighed = 0; weighed < FT_WEIGHINGS; weighed++)
+        if (ft_weigh(links, (enum ft_weighing)weighed, share))
+            expected = fmin(expected, mean_of(by, entries, count, m, share));
     *out = (struct ft_evenness){exp(entropy), exp(expected)};
-    return 0;
+    rc = 0;
+out:
+    free(by);
+    free(share);
+    return rc;
 }

@@ -6,6 +6,7 @@
 
 #include "lib/fabric/evenness.h"
 #include "lib/fabric/hash_model.h"
+#include "lib/fabric/weights.h"
 #include "tests/unit/unit.h"
 
 #define FLOWS 1200
@@ -507,22 +508,27 @@ START_TEST(evenness_is_that_of_each_port_of_entry)
 {
     struct ft_hash_flow of[8] = {{.member = 0}};
     struct ft_tuple t = tuple_of(1, 2, 0xc123);
+    static const uint64_t speeds[] = {400, 100};
+    const struct ft_link_set two = {.m = 2}, weighed = {.m = 2, .speed_bps = speeds};
     struct ft_evenness even;
 
     for (uint32_t i = 0; i < 8; i++)
         ft_hash_input(&of[i].in, &t, i < 4 ? 0 : 1);
     for (uint32_t i = 0; i < 4; i++)
         of[4 + i].member = 1;
-    ck_assert_int_eq(ft_evenness(of, 8, 2, 2, &even), 0);
+    ck_assert_int_eq(ft_evenness(of, 8, 2, &two, &even), 0);
     ck_assert_double_eq_tol(even.effective, 1, 1e-9); /* each port has a link of its own */
-    ck_assert_int_eq(ft_evenness(of, 8, 0, 2, &even), 0);
+    ck_assert_int_eq(ft_evenness(of, 8, 0, &two, &even), 0);
     ck_assert_double_eq_tol(even.effective, 2, 1e-9); /* together they are even */
-    ck_assert_int_eq(ft_evenness(of, 1, 2, 1, &even), 0);
+    ck_assert_int_eq(ft_evenness(of, 1, 2, &(struct ft_link_set){.m = 1}, &even), 0);
     ck_assert_double_eq_tol(even.by_chance, 1, 1e-9);
     of[1].member = 1;
-    ck_assert_int_eq(ft_evenness(of, 2, 1, 2, &even), 0);
+    ck_assert_int_eq(ft_evenness(of, 2, 1, &two, &even), 0);
     ck_assert_double_eq_tol(even.effective, 2, 1e-9);
     ck_assert_double_eq_tol(even.by_chance, exp(0.5 * log(2)), 1e-9);
+    /* By speed 0.8 and 0.2: on both in 0.32 of all cases. */
+    ck_assert_int_eq(ft_evenness(of, 2, 1, &weighed, &even), 0);
+    ck_assert_double_eq_tol(even.by_chance, exp(0.32 * log(2)), 1e-9);
 }
 END_TEST
 
