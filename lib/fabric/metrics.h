@@ -58,9 +58,10 @@ struct ft_union *ft_union_new(void);
 void ft_union_free(struct ft_union *u);
 void ft_union_reset(struct ft_union *u);
 
+struct ft_link_set;
+
 /* count[m]: flows per link for chance (flows with a certain link), load[m]: what the figures are
  * of; fim_expected: of this group. -ENOMEM. */
-struct ft_link_set;
 int ft_union_add(struct ft_union *u, const double *load, const uint64_t *count,
                  const struct ft_link_set *links, double fim_expected);
 uint32_t ft_union_idle(const struct ft_union *u);
