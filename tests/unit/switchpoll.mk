@@ -35,7 +35,7 @@ tests_unit_check_output_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_output_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 
 snmp_tests = tests/unit/check_snmp_walk tests/unit/check_snmp_counters tests/unit/check_snmp_device \
-	tests/unit/check_snmp_targets tests/unit/check_snmp_poll
+	tests/unit/check_snmp_device_lldp tests/unit/check_snmp_targets tests/unit/check_snmp_poll
 check_PROGRAMS += $(snmp_tests)
 TESTS += $(snmp_tests)
 
@@ -47,9 +47,15 @@ tests_unit_check_snmp_counters_SOURCES = tests/unit/check_snmp_counters.c tests/
 tests_unit_check_snmp_counters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_snmp_counters_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 
-tests_unit_check_snmp_device_SOURCES = tests/unit/check_snmp_device.c tests/unit/unit.h tests/unit/snmp_answers.h
+tests_unit_check_snmp_device_SOURCES = tests/unit/check_snmp_device.c tests/unit/snmp_device_rig.h \
+	tests/unit/unit.h tests/unit/snmp_answers.h
 tests_unit_check_snmp_device_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_snmp_device_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_snmp_device_lldp_SOURCES = tests/unit/check_snmp_device_lldp.c \
+	tests/unit/snmp_device_rig.h tests/unit/unit.h tests/unit/snmp_answers.h
+tests_unit_check_snmp_device_lldp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snmp_device_lldp_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_snmp_targets_SOURCES = tests/unit/check_snmp_targets.c tests/unit/unit.h
 tests_unit_check_snmp_targets_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

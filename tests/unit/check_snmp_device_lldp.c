@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which port an LLDP neighbour is at, and who it is. */
+#include "config.h"
+
+#include "tests/unit/snmp_device_rig.h"
+
+/* The ifIndex that a local port of this kind comes to. */
+static uint32_t resolved(uint64_t subtype, const void *id, size_t len, const char *descr)
+{
+    struct answers locals = {0};
+    uint32_t ifindex;
+
+    set_up();
+    begin();
+    ports(three, 3);
+    local(&locals, 3, subtype, id, len, descr);
+    feed(&locals, FT_MIB_LLDP_LOCAL);
+    ft_device_end(device, now());
+    ifindex = device->locals.items[0].ifindex;
+    ft_device_free(device);
+    return ifindex;
+}
+
+START_TEST(resolves_by_subtype)
+{
+    ck_assert_uint_eq(resolved(INTERFACE_NAME, "Eth1/2", 6, ""), 2);
+    ck_assert_uint_eq(resolved(INTERFACE_NAME, "Ethernet1/2", 11, ""), 2);
+    ck_assert_uint_eq(resolved(INTERFACE_ALIAS, "to spine1", 9, ""), 1);
+    ck_assert_uint_eq(resolved(MAC, "\2\0\0\0\0\1", 6, ""), 1);
+    ck_assert_uint_eq(resolved(MAC, "02:00:00:00:00:01", 17, ""), 1);
+    ck_assert_uint_eq(resolved(LOCAL, "Eth1/3", 6, ""), 3);
+    /* Two ports have that MAC; the description tells them apart. */
+    ck_assert_uint_eq(resolved(MAC, "\2\0\0\0\0\2", 6, "Ethernet1/3"), 3);
+}
+END_TEST
+
+/* A number that looks like an ifIndex is none: the local port number is 3, the id says "2". */
+START_TEST(never_guesses)
+{
+    ck_assert_uint_eq(resolved(LOCAL, "2", 1, ""), 0);
+    ck_assert_uint_eq(resolved(LOCAL, "2", 1, "Ethernet1/1"), 1);
+    ck_assert_uint_eq(resolved(INTERFACE_NAME, "eth1/2", 6, ""), 0);
+    ck_assert_uint_eq(resolved(INTERFACE_NAME, "Eth1/", 5, ""), 0);
+    ck_assert_uint_eq(resolved(INTERFACE_ALIAS, "Eth1/2", 6, ""), 0);
+    ck_assert_uint_eq(resolved(MAC, "\2\0\0\0\0\2", 6, ""), 0);
+    ck_assert_uint_eq(resolved(ADDRESS, "\1\300\0\2\1", 5, ""), 0);
+    ck_assert_uint_eq(resolved(INTERFACE_NAME, "", 0, ""), 0);
+}
+END_TEST
+
+/* Two port numbers that claim one interface: neither gets it. */
+START_TEST(contradictions)
+{
+    struct answers locals = {0};
+
+    set_up();
+    begin();
+    ports(three, 3);
+    local(&locals, 10, INTERFACE_NAME, "Eth1/1", 6, "");
+    local(&locals, 11, LOCAL, "x", 1, "Eth1/1");
+    local(&locals, 12, INTERFACE_NAME, "Eth1/2", 6, "");
+    feed(&locals, FT_MIB_LLDP_LOCAL);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(device->locals.items[0].ifindex, 0);
+    ck_assert_uint_eq(device->locals.items[1].ifindex, 0);
+    ck_assert_uint_eq(device->locals.items[2].ifindex, 2);
+    ft_device_free(device);
+}
+END_TEST
+
+/* Time marks change as neighbours are learnt; they say nothing of who the neighbour is. */
+START_TEST(neighbours)
+{
+    struct answers locals = {0};
+    struct answers remotes = {0};
+    struct answers addresses = {0};
+    const Fabrictrace__SwitchReport *reported;
+    char problem[FT_DEVICE_PROBLEM_BYTES];
+
+    set_up();
+    begin();
+    ports(three, 3);
+    remote(&remotes, 7, 51, 1, "spine1");
+    remote(&remotes, 9, 51, 1, "spine1");
+    remote(&remotes, 9, 52, 4, "spine2");
+    set_string(answer(&remotes, FT_MIB_LLDP_REMOTE, FT_MIB_REM_ENABLED, INDEX(9, 52, 4)), "\x28",
+               1);
+    remote(&remotes, 9, 77, 5, "nobody");
+    feed(&remotes, FT_MIB_LLDP_REMOTE);
+    set_number(
+        answer(&addresses, FT_MIB_LLDP_REMOTE_ADDRESSES, 0, INDEX(9, 52, 4, 1, 4, 192, 0, 2, 9)),
+        FT_SNMP_INTEGER, 2);
+    set_number(
+        answer(&addresses, FT_MIB_LLDP_REMOTE_ADDRESSES, 0, INDEX(9, 52, 4, 1, 5, 192, 0, 2, 9)),
+        FT_SNMP_INTEGER, 2);
+    feed(&addresses, FT_MIB_LLDP_REMOTE_ADDRESSES);
+    ck_assert(ft_device_has_new_neighbors(device));
+    local(&locals, 51, INTERFACE_NAME, "Eth1/1", 6, "");
+    local(&locals, 52, INTERFACE_ALIAS, "to spine2", 9, "");
+    local(&locals, 77, LOCAL, "77", 2, "");
+    feed(&locals, FT_MIB_LLDP_LOCAL);
+    ft_device_end(device, now());
+
+    ck_assert_uint_eq(device->stats.unresolved, 1);
+    ft_device_problem(device, problem);
+    ck_assert_ptr_nonnull(strstr(problem, "LLDP port 77 ('77')"));
+    reported = report();
+    ck_assert_uint_eq(reported->n_neighbors, 2);
+    ck_assert_uint_eq(reported->neighbors[0]->ifindex, 1);
+    ck_assert_str_eq(reported->neighbors[0]->name, "spine1");
+    ck_assert_str_eq(reported->neighbors[0]->chassis_id, "01:02:03:04:05:06");
+    ck_assert_str_eq(reported->neighbors[0]->port_id, "Ethernet1");
+    ck_assert_uint_eq(reported->neighbors[0]->n_addresses, 0);
+    ck_assert_uint_eq(reported->neighbors[1]->ifindex, 2);
+    ck_assert_uint_eq(reported->neighbors[1]->n_addresses, 1);
+    ck_assert(!reported->neighbors[0]->has_forwards);
+    ck_assert(reported->neighbors[1]->has_forwards && reported->neighbors[1]->forwards);
+    ck_assert_mem_eq(reported->neighbors[1]->addresses[0].data, "\300\0\2\11", 4);
+    ck_assert_str_eq(reported->name, "leaf1");
+    ck_assert_uint_eq(reported->n_ports, 3);
+    ck_assert_int_eq(reported->ports[1]->lldp_id_kind,
+                     FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_ALIAS);
+    ck_assert_str_eq(reported->ports[1]->lldp_id, "to spine2");
+    fabrictrace__record__free_unpacked(kept, NULL);
+    ft_device_free(device);
+}
+END_TEST
+
+static void capable(struct answers *a, uint32_t number, const char *bits, size_t len)
+{
+    remote(a, 1, number, 1, "someone");
+    set_string(answer(a, FT_MIB_LLDP_REMOTE, FT_MIB_REM_ENABLED, INDEX(1, number, 1)), bits, len);
+}
+
+START_TEST(neighbours_that_forward)
+{
+    struct answers remotes = {0};
+    const struct ft_device_neighbor *n;
+
+    set_up();
+    begin();
+    ports(three, 3);
+    capable(&remotes, 1, "\x20", 1);     /* bridge */
+    capable(&remotes, 2, "\x08\0", 2);   /* router */
+    capable(&remotes, 3, "\x01", 1);     /* station only */
+    capable(&remotes, 4, "\x10\xff", 2); /* WLAN access point; the second octet is not defined */
+    capable(&remotes, 5, "\0", 1);
+    capable(&remotes, 6, "", 0);
+    remote(&remotes, 1, 7, 1, "someone");
+    feed(&remotes, FT_MIB_LLDP_REMOTE);
+    ft_device_end(device, now());
+    n = device->neighbors.items;
+    ck_assert_uint_eq(device->neighbors.count, 7);
+    ck_assert(n[0].has_forwards && n[0].forwards && n[1].has_forwards && n[1].forwards);
+    ck_assert(n[2].has_forwards && !n[2].forwards && n[3].has_forwards && !n[3].forwards);
+    ck_assert(!n[4].has_forwards && !n[5].has_forwards && !n[6].has_forwards);
+    ft_device_free(device);
+}
+END_TEST
+
+FT_UNIT_MAIN("snmp_device_lldp", resolves_by_subtype, never_guesses, contradictions, neighbours,
+             neighbours_that_forward)
