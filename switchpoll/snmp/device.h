@@ -6,8 +6,8 @@
  *
  * A poll begins, hands in scalars and cells table by table, closes each table as complete or not,
  * and ends. A table that was not read completely leaves what was known before in place. Names of
- * LLDP ports are resolved here: an LLDP local port number is not an ifIndex, and what cannot be
- * resolved by the port id's subtype is counted and left out, never guessed.
+ * LLDP ports are resolved here: an LLDP local port number is not an ifIndex unless the port id and
+ * IF-MIB confirm it, and what cannot be resolved is counted and left out, never guessed.
  *
  * Pure: no network, clock or log. Owner: the caller. Thread: one.
  */
@@ -32,6 +32,7 @@ struct ft_device_port {
     char *alias;
     char *descr;
     char *mac;
+    uint32_t type;      /* ifType; 0: not answered */
     uint64_t speed_bps; /* 0: not answered */
     bool has_oper_up;
     bool oper_up;

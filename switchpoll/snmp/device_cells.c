@@ -147,6 +147,9 @@ static void take_names(struct ft_device *d, const struct ft_walk_cell *cell)
         free(port->mac);
         port->mac = v->type == FT_SNMP_STRING && v->len == 6 ? ft_identity_mac(v->bytes, 6) : NULL;
         break;
+    case FT_MIB_IF_TYPE:
+        port->type = v->type == FT_SNMP_INTEGER ? (uint32_t)v->number : 0;
+        break;
     }
 }
 

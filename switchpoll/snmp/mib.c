@@ -23,10 +23,9 @@ static const struct ft_snmp_oid counters[] = {
 };
 
 static const struct ft_snmp_oid names[] = {
-    [FT_MIB_IF_NAME] = NAME(IFX_ENTRY, 1),
-    [FT_MIB_IF_ALIAS] = NAME(IFX_ENTRY, 18),
-    [FT_MIB_IF_DESCR] = NAME(IF_ENTRY, 2),
-    [FT_MIB_IF_MAC] = NAME(IF_ENTRY, 6),
+    [FT_MIB_IF_NAME] = NAME(IFX_ENTRY, 1), [FT_MIB_IF_ALIAS] = NAME(IFX_ENTRY, 18),
+    [FT_MIB_IF_DESCR] = NAME(IF_ENTRY, 2), [FT_MIB_IF_MAC] = NAME(IF_ENTRY, 6),
+    [FT_MIB_IF_TYPE] = NAME(IF_ENTRY, 3),
 };
 
 /* dot3adAggPortAttachedAggID */

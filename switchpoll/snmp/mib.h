@@ -56,7 +56,13 @@ enum ft_mib_counters {
     FT_MIB_COUNTERS_END,
 };
 
-enum ft_mib_names { FT_MIB_IF_NAME, FT_MIB_IF_ALIAS, FT_MIB_IF_DESCR, FT_MIB_IF_MAC };
+enum ft_mib_names {
+    FT_MIB_IF_NAME,
+    FT_MIB_IF_ALIAS,
+    FT_MIB_IF_DESCR,
+    FT_MIB_IF_MAC,
+    FT_MIB_IF_TYPE,
+};
 
 enum ft_mib_lldp_remote {
     FT_MIB_REM_CHASSIS_SUBTYPE,

@@ -3,8 +3,14 @@
 
 #include "switchpoll/snmp/resolve.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "switchpoll/snmp/device_impl.h"
+
+#define LOCAL    7 /* LldpPortIdSubtype */
+#define ETHERNET 6 /* ifType: ethernetCsmacd */
 
 enum field { FIELD_NAME, FIELD_DESCR, FIELD_ALIAS, FIELD_MAC };
 
@@ -51,7 +57,105 @@ static uint32_t by_any_name(const struct ft_device_ports *ports, const char *tex
     return found ? found : only(ports, FIELD_ALIAS, text);
 }
 
-static uint32_t resolve(const struct ft_device_local *local, const struct ft_device_ports *ports)
+static bool is_called(const struct ft_device_port *port, const char *text)
+{
+    return (port->name && strcmp(port->name, text) == 0) ||
+           (port->descr && strcmp(port->descr, text) == 0) ||
+           (port->alias && strcmp(port->alias, text) == 0);
+}
+
+/* The one port that is called so in any way. A person may have described a port by the name of the
+ * port at the other side, which this switch has, too: then there are two. */
+static uint32_t by_description(const struct ft_device_ports *ports, const char *text)
+{
+    uint32_t found = 0;
+
+    for (size_t i = 0; text && i < ports->count; i++) {
+        if (!is_called(&ports->items[i], text))
+            continue;
+        if (found)
+            return 0;
+        found = ports->items[i].ifindex;
+    }
+    return found;
+}
+
+static const struct ft_device_port *port_of(const struct ft_device_ports *ports, uint32_t ifindex)
+{
+    size_t at = ft_device_port_at(ports, ifindex);
+
+    return at < ports->count && ports->items[at].ifindex == ifindex ? &ports->items[at] : NULL;
+}
+
+/* Whether the port calls itself by its own LLDP port number. */
+static bool is_numbered(const struct ft_device_local *local)
+{
+    char number[11];
+
+    snprintf(number, sizeof(number), "%u", local->number);
+    return (local->id.subtype == LOCAL || local->id.subtype == 0) && local->id.text &&
+           strcmp(local->id.text, number) == 0;
+}
+
+/* Whether numbers by which ports call themselves are ifIndexes, as Junos has them, and above which.
+ * LLDP's port number is the ifIndex or the number of the bridge's port (IEEE 802.1AB-2005, textual
+ * convention LldpPortNumber). Ports that are only counted have numbers up to that of Ethernet
+ * ports; what is above has to be an Ethernet port's ifIndex, but for a few. UINT32_MAX: they are
+ * none. */
+static uint32_t numbers_above(const struct ft_device_locals *locals,
+                              const struct ft_device_ports *ports)
+{
+    uint32_t ethernet = 0;
+    size_t hits = 0, misses = 0;
+
+    for (size_t i = 0; i < ports->count; i++)
+        ethernet += ports->items[i].type == ETHERNET;
+    for (size_t i = 0; i < locals->count; i++) {
+        const struct ft_device_local *local = &locals->items[i];
+        const struct ft_device_port *port;
+
+        if (local->number <= ethernet || !is_numbered(local))
+            continue;
+        port = port_of(ports, local->number);
+        if (port && port->type == ETHERNET)
+            hits++;
+        else
+            misses++;
+    }
+    return hits > misses ? ethernet : UINT32_MAX;
+}
+
+static uint32_t by_number(const struct ft_device_local *local, const struct ft_device_ports *ports,
+                          uint32_t above)
+{
+    const struct ft_device_port *port =
+        local->number > above && is_numbered(local) ? port_of(ports, local->number) : NULL;
+
+    return port && port->type == ETHERNET ? port->ifindex : 0;
+}
+
+/* Whether a is a unit of b, as xe-0/0/1.0 is of xe-0/0/1. */
+static bool is_unit(const struct ft_device_port *a, const struct ft_device_port *b)
+{
+    size_t length = b->name ? strlen(b->name) : 0;
+
+    return length && a->name && strncmp(a->name, b->name, length) == 0 && a->name[length] == '.';
+}
+
+/* By what a port is described as, and by its number: where they contradict each other, neither. */
+static uint32_t by_the_rest(const struct ft_device_local *local,
+                            const struct ft_device_ports *ports, uint32_t above)
+{
+    uint32_t described = by_description(ports, local->descr);
+    uint32_t numbered = by_number(local, ports, above);
+
+    if (!numbered || !described || numbered == described)
+        return numbered ? numbered : described;
+    return is_unit(port_of(ports, described), port_of(ports, numbered)) ? numbered : 0;
+}
+
+static uint32_t resolve(const struct ft_device_local *local, const struct ft_device_ports *ports,
+                        uint32_t above)
 {
     const char *id = local->id.text;
     uint32_t found = 0;
@@ -72,7 +176,7 @@ static uint32_t resolve(const struct ft_device_local *local, const struct ft_dev
         found = by_any_name(ports, id);
         break;
     }
-    return found ? found : by_any_name(ports, local->descr);
+    return found ? found : by_the_rest(local, ports, above);
 }
 
 static int by_ifindex(const void *a, const void *b)
@@ -107,7 +211,9 @@ static void drop_contradictions(struct ft_device_locals *locals)
 
 void ft_resolve_locals(struct ft_device_locals *locals, const struct ft_device_ports *ports)
 {
+    uint32_t above = numbers_above(locals, ports);
+
     for (size_t i = 0; i < locals->count; i++)
-        locals->items[i].ifindex = resolve(&locals->items[i], ports);
+        locals->items[i].ifindex = resolve(&locals->items[i], ports, above);
     drop_contradictions(locals);
 }

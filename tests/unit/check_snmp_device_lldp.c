@@ -68,6 +68,99 @@ START_TEST(contradictions)
 }
 END_TEST
 
+/* A person has described port 1 by the name of the port at its other side, which this switch has
+ * as well. */
+START_TEST(a_description_that_is_the_name_of_another_port)
+{
+    static const struct port described[] = {{1, "Eth1/1", "Eth1/2", NULL, {2, 0, 0, 0, 0, 1}, 0},
+                                            {2, "Eth1/2", "rack 7", NULL, {2, 0, 0, 0, 0, 2}, 0}};
+    struct answers locals = {0};
+
+    set_up();
+    begin();
+    ports(described, 2);
+    local(&locals, 10, LOCAL, "x", 1, "Eth1/2");
+    local(&locals, 11, LOCAL, "y", 1, "rack 7");
+    feed(&locals, FT_MIB_LLDP_LOCAL);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(device->locals.items[0].ifindex, 0);
+    ck_assert_uint_eq(device->locals.items[1].ifindex, 2);
+    ft_device_free(device);
+}
+END_TEST
+
+enum { ETHERNET = 6, UNIT = 53, AGGREGATE = 161 };
+
+/* Ports with their units, and their numbers as port ids. */
+static const struct port with_units[] = {
+    {17, "em0", NULL, NULL, {2, 0, 0, 0, 0, 9}, ETHERNET},
+    {513, "et-0/0/0", "et-0/0/1", NULL, {2, 0, 0, 0, 0, 1}, ETHERNET},
+    {514, "et-0/0/0.0", NULL, NULL, {2, 0, 0, 0, 0, 1}, UNIT},
+    {515, "et-0/0/1", NULL, NULL, {2, 0, 0, 0, 0, 2}, ETHERNET},
+    {516, "et-0/0/1.0", NULL, NULL, {2, 0, 0, 0, 0, 2}, UNIT},
+    {517, "et-0/0/10", "to host", NULL, {2, 0, 0, 0, 0, 3}, ETHERNET},
+    {540, "ae0", NULL, NULL, {2, 0, 0, 0, 0, 4}, AGGREGATE},
+};
+#define WITH_UNITS (sizeof(with_units) / sizeof(with_units[0]))
+
+/* What the last of these local ports comes to; each calls itself by its number. */
+static uint32_t numbered(const uint32_t *numbers, size_t count, uint64_t subtype, const char *descr)
+{
+    struct answers locals = {0};
+    char ids[8][12];
+    uint32_t ifindex = 0;
+
+    set_up();
+    begin();
+    ports(with_units, WITH_UNITS);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(ids[i], sizeof(ids[i]), "%u", numbers[i]);
+        local(&locals, numbers[i], subtype, ids[i], strlen(ids[i]), i + 1 < count ? "" : descr);
+    }
+    feed(&locals, FT_MIB_LLDP_LOCAL);
+    ft_device_end(device, now());
+    for (size_t i = 0; i < device->locals.count; i++)
+        if (device->locals.items[i].number == numbers[count - 1])
+            ifindex = device->locals.items[i].ifindex;
+    ft_device_free(device);
+    return ifindex;
+}
+
+/* Junos: the port id is the ifIndex, and so is LLDP's number of the port. */
+START_TEST(numbers_that_can_only_be_ifindexes)
+{
+    ck_assert_uint_eq(numbered(INDEX(513), LOCAL, ""), 513);
+    ck_assert_uint_eq(numbered(INDEX(513, 515), LOCAL, ""), 515);
+    ck_assert_uint_eq(numbered(INDEX(513, 515), 0, ""), 515);
+    /* That of the management interface may be that of a counted port as well. */
+    ck_assert_uint_eq(numbered(INDEX(513, 515, 4), LOCAL, ""), 0);
+    ck_assert_uint_eq(numbered(INDEX(4, 513), LOCAL, ""), 513);
+    /* The description is that of the port, of its unit, or a text. */
+    ck_assert_uint_eq(numbered(INDEX(515), LOCAL, "et-0/0/1.0"), 515);
+    ck_assert_uint_eq(numbered(INDEX(517), LOCAL, "to host"), 517);
+    ck_assert_uint_eq(numbered(INDEX(517), LOCAL, "something"), 517);
+    /* "et-0/0/1" is what port 513 is described as, and the name of port 515: it says nothing. */
+    ck_assert_uint_eq(numbered(INDEX(517), LOCAL, "et-0/0/1"), 517);
+}
+END_TEST
+
+START_TEST(numbers_that_may_be_something_else)
+{
+    /* The description says another port. */
+    ck_assert_uint_eq(numbered(INDEX(515), LOCAL, "et-0/0/10"), 0);
+    ck_assert_uint_eq(numbered(INDEX(517), LOCAL, "et-0/0/1.0"), 0);
+    /* No Ethernet port has it. */
+    ck_assert_uint_eq(numbered(INDEX(514), LOCAL, ""), 0);
+    ck_assert_uint_eq(numbered(INDEX(513, 540), LOCAL, ""), 0);
+    ck_assert_uint_eq(numbered(INDEX(513, 600), LOCAL, ""), 0);
+    /* Half of the numbers are no ifIndexes: then none is. */
+    ck_assert_uint_eq(numbered(INDEX(600, 513), LOCAL, ""), 0);
+    ck_assert_uint_eq(numbered(INDEX(600, 515, 513), LOCAL, ""), 513);
+    /* It says that it is a name. */
+    ck_assert_uint_eq(numbered(INDEX(513), INTERFACE_NAME, ""), 0);
+}
+END_TEST
+
 /* Time marks change as neighbours are learnt; they say nothing of who the neighbour is. */
 START_TEST(neighbours)
 {
@@ -158,5 +251,6 @@ START_TEST(neighbours_that_forward)
 }
 END_TEST
 
-FT_UNIT_MAIN("snmp_device_lldp", resolves_by_subtype, never_guesses, contradictions, neighbours,
-             neighbours_that_forward)
+FT_UNIT_MAIN("snmp_device_lldp", resolves_by_subtype, never_guesses, contradictions,
+             a_description_that_is_the_name_of_another_port, numbers_that_can_only_be_ifindexes,
+             numbers_that_may_be_something_else, neighbours, neighbours_that_forward)

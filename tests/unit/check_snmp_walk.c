@@ -41,12 +41,12 @@ START_TEST(columns_side_by_side)
     struct ft_walk walk;
     unsigned repetitions;
 
-    start(&walk, FT_MIB_NAMES, 100);
+    start(&walk, FT_MIB_PAUSE, 100);
     ck_assert_uint_eq(ft_walk_next(&walk, names, &repetitions), 4);
     ck_assert_uint_eq(repetitions, 14);
     for (uint32_t row = 1; row <= 2; row++)
         for (size_t column = 0; column < 4; column++)
-            set_string(answer(&a, FT_MIB_NAMES, column, INDEX(row)), "x", 1);
+            set_string(answer(&a, FT_MIB_PAUSE, column, INDEX(row)), "x", 1);
     take(&walk, &a);
     ck_assert_uint_eq(cells, 8);
     /* It goes on after the last row of each column. */
@@ -60,10 +60,10 @@ START_TEST(columns_end_one_by_one)
     struct answers a = {0};
     struct ft_walk walk;
 
-    start(&walk, FT_MIB_NAMES, 100);
+    start(&walk, FT_MIB_PAUSE, 100);
     next(&walk);
     for (size_t column = 0; column < 3; column++)
-        set_string(answer(&a, FT_MIB_NAMES, column, INDEX(1)), "x", 1);
+        set_string(answer(&a, FT_MIB_PAUSE, column, INDEX(1)), "x", 1);
     /* The last column has left its table. */
     set_string(answer(&a, FT_MIB_LAG, 0, INDEX(1)), "x", 1);
     take(&walk, &a);
@@ -71,7 +71,7 @@ START_TEST(columns_end_one_by_one)
     ck_assert_uint_eq(next(&walk), 3);
     a.count = 0;
     for (size_t column = 0; column < 3; column++)
-        answer(&a, FT_MIB_NAMES, column, INDEX(1))->type = FT_SNMP_END;
+        answer(&a, FT_MIB_PAUSE, column, INDEX(1))->type = FT_SNMP_END;
     take(&walk, &a);
     ck_assert_uint_eq(cells, 3);
     ck_assert_uint_eq(next(&walk), 0);
@@ -131,7 +131,7 @@ START_TEST(nothing_answered)
     struct answers a = {0};
     struct ft_walk walk;
 
-    start(&walk, FT_MIB_NAMES, 100);
+    start(&walk, FT_MIB_PAUSE, 100);
     next(&walk);
     take(&walk, &a);
     ck_assert_uint_eq(next(&walk), 0);
@@ -145,9 +145,9 @@ START_TEST(cut_short)
     struct answers a = {0};
     struct ft_walk walk;
 
-    start(&walk, FT_MIB_NAMES, 100);
+    start(&walk, FT_MIB_PAUSE, 100);
     next(&walk);
-    set_string(answer(&a, FT_MIB_NAMES, 0, INDEX(3)), "x", 1);
+    set_string(answer(&a, FT_MIB_PAUSE, 0, INDEX(3)), "x", 1);
     take(&walk, &a);
     ck_assert_uint_eq(cells, 1);
     ck_assert_uint_eq(last_index, 3);
@@ -161,7 +161,7 @@ START_TEST(too_big)
     struct ft_walk walk;
     unsigned repetitions;
 
-    start(&walk, FT_MIB_NAMES, 100);
+    start(&walk, FT_MIB_PAUSE, 100);
     ft_walk_next(&walk, names, &repetitions);
     ck_assert(ft_walk_shrink(&walk));
     ft_walk_next(&walk, names, &repetitions);

@@ -92,6 +92,7 @@ struct port {
     uint32_t ifindex;
     const char *name, *alias, *descr;
     uint8_t mac[6];
+    uint32_t type;
 };
 
 static inline void ports(const struct port *list, size_t n)
@@ -113,6 +114,9 @@ static inline void ports(const struct port *list, size_t n)
             set_string(answer(&names, FT_MIB_NAMES, FT_MIB_IF_DESCR, INDEX(p->ifindex)), p->descr,
                        strlen(p->descr));
         set_string(answer(&names, FT_MIB_NAMES, FT_MIB_IF_MAC, INDEX(p->ifindex)), p->mac, 6);
+        if (p->type)
+            set_number(answer(&names, FT_MIB_NAMES, FT_MIB_IF_TYPE, INDEX(p->ifindex)),
+                       FT_SNMP_INTEGER, p->type);
     }
     feed(&counters, FT_MIB_COUNTERS);
     feed(&names, FT_MIB_NAMES);
@@ -142,9 +146,9 @@ static inline void remote(struct answers *a, uint32_t mark, uint32_t number, uin
 }
 
 static const struct port three[] = {
-    {1, "Eth1/1", "to spine1", "Ethernet1/1", {2, 0, 0, 0, 0, 1}},
-    {2, "Eth1/2", "to spine2", "Ethernet1/2", {2, 0, 0, 0, 0, 2}},
-    {3, "Eth1/3", NULL, "Ethernet1/3", {2, 0, 0, 0, 0, 2}},
+    {1, "Eth1/1", "to spine1", "Ethernet1/1", {2, 0, 0, 0, 0, 1}, 6},
+    {2, "Eth1/2", "to spine2", "Ethernet1/2", {2, 0, 0, 0, 0, 2}, 6},
+    {3, "Eth1/3", NULL, "Ethernet1/3", {2, 0, 0, 0, 0, 2}, 6},
 };
 
 static Fabrictrace__Record *kept; /* the last switch report */
