@@ -45,17 +45,19 @@ static void clear_locals(struct ft_device_locals *locals)
     *locals = (struct ft_device_locals){0};
 }
 
+static void clear_neighbor(struct ft_device_neighbor *n)
+{
+    ft_identity_clear(&n->chassis);
+    ft_identity_clear(&n->port);
+    free(n->port_descr);
+    free(n->name);
+    free(n->addresses);
+}
+
 static void clear_neighbors(struct ft_device_neighbors *neighbors)
 {
-    for (size_t i = 0; i < neighbors->count; i++) {
-        struct ft_device_neighbor *n = &neighbors->items[i];
-
-        ft_identity_clear(&n->chassis);
-        ft_identity_clear(&n->port);
-        free(n->port_descr);
-        free(n->name);
-        free(n->addresses);
-    }
+    for (size_t i = 0; i < neighbors->count; i++)
+        clear_neighbor(&neighbors->items[i]);
     free(neighbors->items);
     *neighbors = (struct ft_device_neighbors){0};
 }
@@ -193,7 +195,7 @@ void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *v, size_t
 
 bool ft_device_lost_neighbors(const struct ft_device *d)
 {
-    return d->has_lldp && d->neighbors_read && d->neighbors_new.count < d->neighbors.count;
+    return d->has_lldp && d->neighbors_read && d->neighbors_new.count < d->neighbor_rows;
 }
 
 void ft_device_lldp_again(struct ft_device *d, const struct ft_snmp_varbind *varbinds, size_t count)
@@ -300,13 +302,44 @@ static void resolve_ports(struct ft_device *d)
     }
 }
 
+static bool is_absent_or(const struct ft_switch_identity *a, const struct ft_switch_identity *b)
+{
+    return !a->text || (b->text && a->kind == b->kind && strcmp(a->text, b->text) == 0);
+}
+
+/* Whether a later row of the same port and index says all that the former does. */
+static bool is_repeated(const struct ft_device_neighbor *former,
+                        const struct ft_device_neighbor *later)
+{
+    return former->local == later->local && former->remote == later->remote &&
+           is_absent_or(&former->chassis, &later->chassis) &&
+           is_absent_or(&former->port, &later->port) &&
+           (!former->name || (later->name && strcmp(former->name, later->name) == 0));
+}
+
+/* A row under several time marks is one neighbour, as it is under the last one. An agent that moves
+ * the mark while it is read may have answered a part of it under the former one. */
+static void drop_repeated(struct ft_device_neighbors *all)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < all->count; i++) {
+        if (kept && is_repeated(&all->items[kept - 1], &all->items[i]))
+            clear_neighbor(&all->items[--kept]);
+        all->items[kept++] = all->items[i];
+    }
+    all->count = kept;
+}
+
 void ft_device_end(struct ft_device *d, struct ft_mono now)
 {
     if (d->neighbors_read) {
+        d->neighbor_rows = d->neighbors_new.count;
         for (size_t i = 0; i < d->neighbors_new.count; i++) {
             ft_identity_decide(&d->neighbors_new.items[i].chassis, FT_IDENTITY_CHASSIS);
             ft_identity_decide(&d->neighbors_new.items[i].port, FT_IDENTITY_PORT);
         }
+        drop_repeated(&d->neighbors_new);
         clear_neighbors(&d->neighbors);
         d->neighbors = d->neighbors_new;
         d->neighbors_new = (struct ft_device_neighbors){0};

@@ -54,8 +54,9 @@ struct ft_device_local {
 };
 
 struct ft_device_neighbor {
-    uint32_t local; /* lldpRemLocalPortNum */
-    uint32_t remote;
+    uint32_t local;   /* lldpRemLocalPortNum */
+    uint32_t remote;  /* lldpRemIndex */
+    uint32_t mark;    /* lldpRemTimeMark */
     uint32_t ifindex; /* 0: unresolved */
     struct ft_switch_identity chassis;
     struct ft_switch_identity port;
@@ -78,7 +79,7 @@ struct ft_device_locals {
 };
 
 struct ft_device_neighbors {
-    struct ft_device_neighbor *items; /* by local and remote */
+    struct ft_device_neighbor *items; /* by local, remote and mark */
     size_t count, size;
 };
 
@@ -146,6 +147,7 @@ struct ft_device {
     /* Being read. */
     struct ft_device_locals locals_new;
     struct ft_device_neighbors neighbors_new;
+    size_t neighbor_rows; /* of lldpRemTable, when it was last read completely */
     bool neighbors_read;
     struct ft_ip addresses_new[FT_DEVICE_ADDRESSES_MAX];
     size_t address_new_count;

@@ -196,23 +196,40 @@ static void take_address(struct ft_device *d, const struct ft_walk_cell *cell)
     d->addresses_new[d->address_new_count++] = ip;
 }
 
-/* The neighbour of (local port number, remote index) that is being read; the time mark in front of
- * them says when it was learnt and nothing else. */
-static struct ft_device_neighbor *take_neighbor(struct ft_device *d, uint32_t local,
-                                                uint32_t remote, bool make)
+/* Where the neighbour is among them, or belongs. */
+static size_t neighbor_at(const struct ft_device_neighbors *all, uint32_t local, uint32_t remote,
+                          uint32_t mark)
+{
+    size_t low = 0;
+    size_t high = all->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        const struct ft_device_neighbor *n = &all->items[middle];
+        bool before = n->local != local     ? n->local < local
+                      : n->remote != remote ? n->remote < remote
+                                            : n->mark < mark;
+
+        if (before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The neighbour of (time mark, local port number, remote index) that is being read. Where an agent
+ * uses a remote index again the mark alone distinguishes two neighbours of a port. */
+static struct ft_device_neighbor *take_neighbor(struct ft_device *d, uint32_t mark, uint32_t local,
+                                                uint32_t remote)
 {
     struct ft_device_neighbors *all = &d->neighbors_new;
-    struct ft_device_neighbor *n;
-    size_t at = all->count;
+    size_t at = neighbor_at(all, local, remote, mark);
+    struct ft_device_neighbor *n = at < all->count ? &all->items[at] : NULL;
     void *room;
 
-    while (at > 0 && (all->items[at - 1].local > local ||
-                      (all->items[at - 1].local == local && all->items[at - 1].remote > remote)))
-        at--;
-    if (at > 0 && all->items[at - 1].local == local && all->items[at - 1].remote == remote)
-        return &all->items[at - 1];
-    if (!make)
-        return NULL;
+    if (n && n->local == local && n->remote == remote && n->mark == mark)
+        return n;
     if (all->count >= NEIGHBORS_MAX) {
         d->truncated = true;
         return NULL;
@@ -222,15 +239,38 @@ static struct ft_device_neighbor *take_neighbor(struct ft_device *d, uint32_t lo
         return NULL;
     all->items = room;
     n = &all->items[at];
+    n->mark = mark;
     n->local = local;
     n->remote = remote;
     return n;
 }
 
+/* The neighbour that an address is of. The mark need not be that of lldpRemTable: SONiC has 0
+ * there, and here the time. Then it is of the only one with that port and index. */
+static struct ft_device_neighbor *addressed(struct ft_device *d, uint32_t mark, uint32_t local,
+                                            uint32_t remote)
+{
+    struct ft_device_neighbors *all = &d->neighbors_new;
+    size_t first = neighbor_at(all, local, remote, 0);
+    struct ft_device_neighbor *found = NULL;
+
+    for (size_t i = first; i < all->count; i++) {
+        struct ft_device_neighbor *n = &all->items[i];
+
+        if (n->local != local || n->remote != remote)
+            break;
+        if (n->mark == mark)
+            return n;
+        found = i == first ? n : NULL;
+    }
+    return found;
+}
+
 static void take_remote(struct ft_device *d, const struct ft_walk_cell *cell)
 {
     struct ft_device_neighbor *n =
-        cell->index_len == 3 ? take_neighbor(d, cell->index[1], cell->index[2], true) : NULL;
+        cell->index_len == 3 ? take_neighbor(d, cell->index[0], cell->index[1], cell->index[2])
+                             : NULL;
     const struct ft_snmp_varbind *v = cell->value;
 
     if (!n)
@@ -262,17 +302,28 @@ static void take_remote(struct ft_device *d, const struct ft_walk_cell *cell)
     }
 }
 
+/* Family, length, address; some agents leave the length out, which is as if the index were IMPLIED
+ * (RFC 2578 section 7.7). */
+static bool management_address(const uint32_t *index, size_t len, struct ft_ip *ip)
+{
+    size_t bytes = index[0] == ADDRESS_IPV4 ? 4 : index[0] == ADDRESS_IPV6 ? 16 : 0;
+
+    if (bytes == 0)
+        return false;
+    if (len == 1 + bytes)
+        return index_address(index + 1, bytes, ip);
+    return len == 2 + bytes && index[1] == bytes && index_address(index + 2, bytes, ip);
+}
+
 static void take_remote_address(struct ft_device *d, const struct ft_walk_cell *cell)
 {
     struct ft_device_neighbor *n;
     struct ft_ip ip;
     struct ft_ip *room;
 
-    if (cell->index_len < 5 || cell->index[4] != cell->index_len - 5 ||
-        (cell->index[3] != ADDRESS_IPV4 && cell->index[3] != ADDRESS_IPV6) ||
-        !index_address(cell->index + 5, cell->index_len - 5, &ip))
+    if (cell->index_len < 5 || !management_address(cell->index + 3, cell->index_len - 3, &ip))
         return;
-    n = take_neighbor(d, cell->index[1], cell->index[2], false);
+    n = addressed(d, cell->index[0], cell->index[1], cell->index[2]);
     if (!n || n->address_count == MANAGEMENT_MAX)
         return;
     for (size_t i = 0; i < n->address_count; i++)

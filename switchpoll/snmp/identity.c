@@ -60,12 +60,17 @@ char *ft_identity_text(const uint8_t *bytes, size_t len)
     return strndup((const char *)bytes, len);
 }
 
+static bool is_separator(uint8_t byte)
+{
+    return byte == ':' || byte == '-' || byte == ' ';
+}
+
 static bool is_mac_text(const uint8_t *bytes, size_t len)
 {
     if (len != MAC_TEXT)
         return false;
     for (size_t i = 0; i < len; i++)
-        if (i % 3 == 2 ? bytes[i] != ':' && bytes[i] != '-' : !isxdigit(bytes[i]))
+        if (i % 3 == 2 ? !is_separator(bytes[i]) : !isxdigit(bytes[i]))
             return false;
     return true;
 }

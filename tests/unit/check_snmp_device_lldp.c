@@ -161,7 +161,7 @@ START_TEST(numbers_that_may_be_something_else)
 }
 END_TEST
 
-/* Time marks change as neighbours are learnt; they say nothing of who the neighbour is. */
+/* Time marks change as neighbours are learnt: the same row under several is one neighbour. */
 START_TEST(neighbours)
 {
     struct answers locals = {0};
@@ -173,6 +173,8 @@ START_TEST(neighbours)
     set_up();
     begin();
     ports(three, 3);
+    set_number(answer(&remotes, FT_MIB_LLDP_REMOTE, FT_MIB_REM_CHASSIS_SUBTYPE, INDEX(6, 51, 1)),
+               FT_SNMP_INTEGER, 4); /* the rest of it came under the next mark */
     remote(&remotes, 7, 51, 1, "spine1");
     remote(&remotes, 9, 51, 1, "spine1");
     remote(&remotes, 9, 52, 4, "spine2");
@@ -219,6 +221,104 @@ START_TEST(neighbours)
 }
 END_TEST
 
+/* An agent that begins the remote index anew: the mark alone tells a port's neighbours apart. */
+START_TEST(neighbours_of_one_remote_index)
+{
+    struct answers locals = {0};
+    struct answers remotes = {0};
+    struct answers addresses = {0};
+    const Fabrictrace__SwitchReport *reported;
+
+    set_up();
+    begin();
+    ports(three, 3);
+    remote(&remotes, 7, 51, 1, "spine1");
+    remote(&remotes, 9, 51, 1, "spine2");
+    feed(&remotes, FT_MIB_LLDP_REMOTE);
+    set_number(
+        answer(&addresses, FT_MIB_LLDP_REMOTE_ADDRESSES, 0, INDEX(9, 51, 1, 1, 4, 192, 0, 2, 9)),
+        FT_SNMP_INTEGER, 2);
+    set_number(
+        answer(&addresses, FT_MIB_LLDP_REMOTE_ADDRESSES, 0, INDEX(8, 51, 1, 1, 4, 192, 0, 2, 8)),
+        FT_SNMP_INTEGER, 2);
+    feed(&addresses, FT_MIB_LLDP_REMOTE_ADDRESSES);
+    local(&locals, 51, INTERFACE_NAME, "Eth1/1", 6, "");
+    feed(&locals, FT_MIB_LLDP_LOCAL);
+    ft_device_end(device, now());
+    reported = report();
+    ck_assert_uint_eq(reported->n_neighbors, 2);
+    ck_assert_str_eq(reported->neighbors[0]->name, "spine1");
+    ck_assert_uint_eq(reported->neighbors[0]->n_addresses, 0);
+    ck_assert_str_eq(reported->neighbors[1]->name, "spine2");
+    ck_assert_uint_eq(reported->neighbors[1]->n_addresses, 1);
+    ck_assert_mem_eq(reported->neighbors[1]->addresses[0].data, "\300\0\2\11", 4);
+    fabrictrace__record__free_unpacked(kept, NULL);
+    /* The same rows again are no fewer. */
+    begin();
+    feed(&remotes, FT_MIB_LLDP_REMOTE);
+    ck_assert(!ft_device_lost_neighbors(device));
+    ft_device_end(device, now());
+    begin();
+    remotes.count = 0;
+    remote(&remotes, 9, 51, 1, "spine2");
+    feed(&remotes, FT_MIB_LLDP_REMOTE);
+    ck_assert(ft_device_lost_neighbors(device));
+    ft_device_free(device);
+}
+END_TEST
+
+/* SONiC has the time mark 0 in one table and the time in the other; Extreme's SLX has no length in
+ * front of the address. */
+START_TEST(addresses_that_are_indexed_otherwise)
+{
+    struct answers remotes = {0};
+    struct answers addresses = {0};
+    enum ft_mib_table t = FT_MIB_LLDP_REMOTE_ADDRESSES;
+    const struct ft_device_neighbor *n;
+
+    set_up();
+    begin();
+    ports(three, 3);
+    for (uint32_t port = 1; port <= 4; port++)
+        remote(&remotes, 0, port, 5, "spine1");
+    feed(&remotes, FT_MIB_LLDP_REMOTE);
+    set_number(answer(&addresses, t, 0, INDEX(18543, 1, 5, 1, 4, 192, 0, 2, 9)), FT_SNMP_INTEGER,
+               2);
+    set_number(answer(&addresses, t, 0, INDEX(0, 2, 5, 1, 192, 0, 2, 9)), FT_SNMP_INTEGER, 2);
+    set_number(answer(&addresses, t, 0, INDEX(0, 2, 5, 6, 2, 0, 0, 0, 0, 1)), FT_SNMP_INTEGER, 2);
+    set_number(answer(&addresses, t, 0, INDEX(0, 3, 5, 1, 3, 10, 2, 9)), FT_SNMP_INTEGER, 2);
+    set_number(answer(&addresses, t, 0, INDEX(0, 4, 5, 1, 5, 192, 0, 2, 9)), FT_SNMP_INTEGER, 2);
+    set_number(answer(&addresses, t, 0, INDEX(0, 4, 6, 1, 4, 192, 0, 2, 9)), FT_SNMP_INTEGER, 2);
+    feed(&addresses, t);
+    ft_device_end(device, now());
+    n = device->neighbors.items;
+    ck_assert_uint_eq(device->neighbors.count, 4);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_uint_eq(n[i].address_count, 1);
+    ck_assert_mem_eq(n[0].addresses[0].b + 12, "\300\0\2\11", 4);
+    ck_assert_mem_eq(n[1].addresses[0].b + 12, "\300\0\2\11", 4);
+    ck_assert_mem_eq(n[2].addresses[0].b + 12, "\3\12\2\11", 4);
+    ck_assert_uint_eq(n[3].address_count, 0);
+    ft_device_free(device);
+}
+END_TEST
+
+START_TEST(mac_addresses_as_text)
+{
+    static const char *const texts[] = {"02:0A:00:00:00:ff", "02-0a-00-00-00-FF",
+                                        "02 0A 00 00 00 FF"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char *mac = ft_identity_mac((const uint8_t *)texts[i], 17);
+
+        ck_assert_str_eq(mac, "02:0a:00:00:00:ff");
+        free(mac);
+    }
+    ck_assert_ptr_null(ft_identity_mac((const uint8_t *)"02:0a:00:00:00\0ff", 17));
+    ck_assert_ptr_null(ft_identity_mac((const uint8_t *)"02.0a.00.00.00.ff", 17));
+}
+END_TEST
+
 static void capable(struct answers *a, uint32_t number, const char *bits, size_t len)
 {
     remote(a, 1, number, 1, "someone");
@@ -253,4 +353,5 @@ END_TEST
 
 FT_UNIT_MAIN("snmp_device_lldp", resolves_by_subtype, never_guesses, contradictions,
              a_description_that_is_the_name_of_another_port, numbers_that_can_only_be_ifindexes,
-             numbers_that_may_be_something_else, neighbours, neighbours_that_forward)
+             numbers_that_may_be_something_else, neighbours, neighbours_of_one_remote_index,
+             addresses_that_are_indexed_otherwise, mac_addresses_as_text, neighbours_that_forward)
