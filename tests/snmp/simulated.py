@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An agent that has what net-snmp's has not, served by snmpsimd: EtherLike-MIB's pause frames,
-IEEE8021-PFC-MIB and IEEE8023-LAG-MIB. Beside it one without these tables."""
+IEEE8021-PFC-MIB and IEEE8023-LAG-MIB. Beside it one without these tables, and one whose ports call
+themselves by their ifIndex in LLDP, as Junos does."""
 import json
 import shutil
 import signal
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import speed  # noqa: E402
 from ports import free_port  # noqa: E402
 
-AGENTS = {"with": "127.83.9.1", "without": "127.83.9.2"}
+AGENTS = {"with": "127.83.9.1", "without": "127.83.9.2", "numbered": "127.83.9.3"}
 VARIATIONS = "/usr/share/snmpsim/variation"
 PORTS = 3
 POLLS = 4
@@ -30,6 +31,20 @@ PAUSE_ROWS = {f"{PAUSE}.3.1": (65, 705032704), f"{PAUSE}.4.1": (65, 12),
 LAG = "1.2.840.10006.300.43.1.2.1.1.13"
 LAG_ROWS = {f"{LAG}.1": (2, 3), f"{LAG}.2": (2, 3), f"{LAG}.3": (2, 0)}
 MEMBERS = {1: 3, 2: 3}
+# Port 513 of the agent "numbered", and its neighbour: lldpLocPortTable, lldpRemTable and the latter's
+# addresses under a time mark of their own.
+NUMBERED, LLDP = 513, "1.0.8802.1.1.2.1"
+NUMBERED_ROWS = {f"{LLDP}.3.7.1.2.{NUMBERED}": (2, 7), f"{LLDP}.3.7.1.3.{NUMBERED}": (4, NUMBERED),
+                 f"{LLDP}.4.1.1.4.0.{NUMBERED}.1": (2, 4),
+                 f"{LLDP}.4.1.1.5.0.{NUMBERED}.1": (4, "02 00 00 00 00 0A"),
+                 f"{LLDP}.4.1.1.6.0.{NUMBERED}.1": (2, 5),
+                 f"{LLDP}.4.1.1.7.0.{NUMBERED}.1": (4, "Ethernet1/1"),
+                 f"{LLDP}.4.2.1.3.99.{NUMBERED}.1.1.4.192.0.2.9": (2, 2),
+                 f"1.3.6.1.2.1.2.2.1.3.{NUMBERED}": (2, 6), f"1.3.6.1.2.1.2.2.1.8.{NUMBERED}": (2, 1),
+                 f"1.3.6.1.2.1.31.1.1.1.1.{NUMBERED}": (4, "et-0/0/0")}
+ROWS = {"with": PAUSE_ROWS | LAG_ROWS, "without": {}, "numbered": NUMBERED_ROWS}
+NEIGHBOR = {"ifindex": NUMBERED, "chassis_kind": "mac", "chassis_id": "02:00:00:00:00:0a",
+            "port_kind": "interface_name", "port_id": "Ethernet1/1", "addresses": ["192.0.2.9"]}
 WANTED = {1: {"in_pause": 5000000000, "out_pause": 12, "in_pfc": 32, "out_pfc": 31},
           2: {"in_pause": 21, "out_pause": 22}, 3: {}}
 
@@ -54,7 +69,7 @@ def start_agents(folder, port):
                "--logging-method=null", f"--cache-dir={cache}",
                f"--variation-modules-dir={VARIATIONS}"]
     for i, (name, address) in enumerate(AGENTS.items()):
-        write_agent(folder / name, PAUSE_ROWS | LAG_ROWS if name == "with" else {})
+        write_agent(folder / name, ROWS[name])
         command += [f"--v3-engine-id=80004fb80500000{i}", f"--data-dir={folder / name}",
                     f"--agent-udpv4-endpoint={address}:{port}"]
     for path in (folder, cache):
@@ -86,20 +101,29 @@ def read_counters(folder):
     return found
 
 
-def members_wrong(folder):
-    """The last report of each agent, against the aggregates that its ports are in."""
+def last_reports(folder):
     last = {}
     for line in (folder / "records.ndjson").read_text().splitlines(keepends=True):
         if line.endswith("\n") and '"fabrictrace.switch_report.v1"' in line:
             record = json.loads(line)
             last[record["agent"]] = record
+    return {name: last.get(address, {}) for name, address in AGENTS.items()}
+
+
+def members_wrong(reports):
+    """The last report of each agent, against the aggregates that its ports are in."""
     wrong = []
-    for name, address in AGENTS.items():
-        ports = last.get(address, {}).get("ports", ())
+    for name, report in reports.items():
+        ports = report.get("ports", ())
         have = {p["ifindex"]: p["lag_ifindex"] for p in ports if "lag_ifindex" in p}
-        if len(ports) != PORTS or have != (MEMBERS if name == "with" else {}):
+        if len(ports) != PORTS + (name == "numbered") or have != (MEMBERS if name == "with" else {}):
             wrong.append(f"{name}: {len(ports)} ports, of which members of aggregates: {have}")
     return wrong
+
+
+def neighbors_wrong(reports):
+    return [f"{name}: neighbours are {report.get('neighbors')}" for name, report in reports.items()
+            if report.get("neighbors", []) != ([NEIGHBOR] if name == "numbered" else [])]
 
 
 def watch(folder):
@@ -151,8 +175,11 @@ def check_tables(program, tally):
                       for name in ("snmpsimd", "switchpoll")]
         tally.check("PAUSE and PFC frames are read from an agent that has them, "
                     "and absent where it has not", wrong)
+        reports = last_reports(folder)
         tally.check("members of aggregates are read from an agent that has IEEE8023-LAG-MIB",
-                    members_wrong(folder))
+                    members_wrong(reports))
+        tally.check("the neighbour of a port that calls itself by its ifIndex is read",
+                    neighbors_wrong(reports))
     finally:
         end(poller)
         end(agents)
