@@ -15,24 +15,27 @@ static void say(char problem[FT_DEVICE_PROBLEM_BYTES], const char *text)
     snprintf(problem + at, FT_DEVICE_PROBLEM_BYTES - at, "%s%s", at ? "; " : "", text);
 }
 
+/* Each port once, whoever is behind it: neighbours lie by port. */
 static void say_unresolved(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM_BYTES])
 {
     unsigned reported = 0;
 
-    for (size_t i = 0; i < d->neighbors.count && reported < UNRESOLVED_LOGGED; i++) {
+    for (size_t i = 0; i < d->neighbors.count; i++) {
         const struct ft_device_neighbor *n = &d->neighbors.items[i];
-        const struct ft_device_local *local = ft_device_find_local(d, n->local);
+        const struct ft_device_local *local;
         char text[160];
 
-        if (n->ifindex)
+        if (n->ifindex || (i > 0 && n[-1].local == n->local))
             continue;
-        reported++;
-        snprintf(text, sizeof(text), "LLDP port %u ('%.60s') is not an interface in IF-MIB",
+        if (reported++ == UNRESOLVED_LOGGED) {
+            say(problem, "more such ports");
+            return;
+        }
+        local = ft_device_find_local(d, n->local);
+        snprintf(text, sizeof(text), "LLDP port %u ('%.60s') does not name one interface of IF-MIB",
                  n->local, local && local->id.text ? local->id.text : "without an id");
         say(problem, text);
     }
-    if (d->stats.unresolved > reported)
-        say(problem, "more such ports");
 }
 
 /* Counters of 32 bits alone wrap within a second at 40 Gb/s: they are not read. */

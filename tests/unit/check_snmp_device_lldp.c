@@ -181,6 +181,7 @@ START_TEST(neighbours)
     set_string(answer(&remotes, FT_MIB_LLDP_REMOTE, FT_MIB_REM_ENABLED, INDEX(9, 52, 4)), "\x28",
                1);
     remote(&remotes, 9, 77, 5, "nobody");
+    remote(&remotes, 9, 77, 6, "nobody else");
     feed(&remotes, FT_MIB_LLDP_REMOTE);
     set_number(
         answer(&addresses, FT_MIB_LLDP_REMOTE_ADDRESSES, 0, INDEX(9, 52, 4, 1, 4, 192, 0, 2, 9)),
@@ -196,9 +197,11 @@ START_TEST(neighbours)
     feed(&locals, FT_MIB_LLDP_LOCAL);
     ft_device_end(device, now());
 
-    ck_assert_uint_eq(device->stats.unresolved, 1);
+    ck_assert_uint_eq(device->stats.unresolved, 2);
     ft_device_problem(device, problem);
     ck_assert_ptr_nonnull(strstr(problem, "LLDP port 77 ('77')"));
+    ck_assert_ptr_null(strstr(strstr(problem, "LLDP port") + 1, "LLDP port"));
+    ck_assert_ptr_null(strstr(problem, "more such ports"));
     reported = report();
     ck_assert_uint_eq(reported->n_neighbors, 2);
     ck_assert_uint_eq(reported->neighbors[0]->ifindex, 1);
@@ -217,6 +220,35 @@ START_TEST(neighbours)
                      FABRICTRACE__ID_KIND__ID_KIND_INTERFACE_ALIAS);
     ck_assert_str_eq(reported->ports[1]->lldp_id, "to spine2");
     fabrictrace__record__free_unpacked(kept, NULL);
+    ft_device_free(device);
+}
+END_TEST
+
+START_TEST(ports_without_an_interface)
+{
+    struct answers remotes = {0};
+    char problem[FT_DEVICE_PROBLEM_BYTES];
+
+    set_up();
+    begin();
+    ports(three, 3);
+    for (uint32_t port = 1; port <= 4; port++) {
+        remote(&remotes, 0, port, 1, "spine1");
+        remote(&remotes, 0, port, 2, "spine2");
+        if (port != 3)
+            continue;
+        feed(&remotes, FT_MIB_LLDP_REMOTE);
+        ft_device_end(device, now());
+        ft_device_problem(device, problem);
+        ck_assert_ptr_nonnull(strstr(problem, "LLDP port 3 ('without an id')"));
+        ck_assert_ptr_null(strstr(problem, "more such ports"));
+        begin();
+    }
+    feed(&remotes, FT_MIB_LLDP_REMOTE);
+    ft_device_end(device, now());
+    ft_device_problem(device, problem);
+    ck_assert_ptr_nonnull(strstr(problem, "more such ports"));
+    ck_assert_ptr_null(strstr(problem, "LLDP port 4"));
     ft_device_free(device);
 }
 END_TEST
@@ -353,5 +385,6 @@ END_TEST
 
 FT_UNIT_MAIN("snmp_device_lldp", resolves_by_subtype, never_guesses, contradictions,
              a_description_that_is_the_name_of_another_port, numbers_that_can_only_be_ifindexes,
-             numbers_that_may_be_something_else, neighbours, neighbours_of_one_remote_index,
-             addresses_that_are_indexed_otherwise, mac_addresses_as_text, neighbours_that_forward)
+             numbers_that_may_be_something_else, neighbours, ports_without_an_interface,
+             neighbours_of_one_remote_index, addresses_that_are_indexed_otherwise,
+             mac_addresses_as_text, neighbours_that_forward)
