@@ -14,6 +14,11 @@
  * which a rank does not wait. Transfers are in it, so that all ranks of a slow communicator, and
  * both ends of a slow transfer, have more of it than others: who has no more of it without what its
  * operations take is not late.
+ *
+ * Where some operations run beside the work and others do not, as with shards that are gathered and
+ * gradients that are summed with copies on other hosts, ranks that wait for a late one have more
+ * time outside of operations than others, too: who waits for another in a second communicator, or
+ * for transfers, for what it is late by is not named.
  */
 #include "config.h"
 
@@ -25,6 +30,7 @@
 
 #include "lib/base/grow.h"
 #include "lib/base/task.h"
+#include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
 #include "lib/diagnosis/roles.h"
@@ -67,6 +73,7 @@ struct culprit {
     uint32_t comm, process, position, row; /* row: the first */
     size_t first, end, blocks;
     double excess, sigmas, felt_ns, wall_ns;
+    bool behind; /* what it does itself is not why it is late */
 };
 
 /* What the communicators show, and who is to be compared with all of it. */
@@ -377,12 +384,65 @@ static void set_rows(struct pace *p, size_t late)
     }
 }
 
+/* What a member's operations take once all have entered, in a block of the stretch, the median. */
+static double transfers_of(const struct pace *p, const struct culprit *c, size_t position)
+{
+    size_t n = 0;
+
+    ft_task_spend(p->m->task, 1 + (c->end - c->first) / 4);
+    for (size_t b = c->first; b < c->end; b++) {
+        uint32_t from = row_of(p, b * p->period, position);
+        uint32_t to = row_of(p, (b + 1) * p->period, position);
+
+        p->room[n++] = ((double)p->inside_ns[to] - (double)p->inside_ns[from]) -
+                       ((double)p->lost_ns[to] - (double)p->lost_ns[from]);
+    }
+    return ft_median(p->room, n);
+}
+
+/* Whether a member's operations take longer than those of its like for most of what it is late by.
+ */
+static bool by_transfers(const struct pace *p, const struct culprit *c, double late_ns)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    double its = transfers_of(p, c, c->position);
+    size_t likes = 0;
+
+    for (size_t j = 0; j < p->members; j++)
+        if (j != c->position && p->roles[member[j].process] == p->roles[c->process])
+            p->others[likes++] = transfers_of(p, c, j);
+    return likes > 0 && its - ft_median(p->others, likes) > FT_BEHIND_MOST * late_ns;
+}
+
+/* Whether a member is late because it waits for another in a second communicator, or for transfers.
+ * 0, 1, or -ENOMEM. */
+static int is_behind(const struct pace *p, const struct culprit *c)
+{
+    size_t blocks = c->end - c->first;
+    uint64_t *starts = calloc(blocks + 1, sizeof(*starts));
+    struct ft_behind late = {.comm = p->comm,
+                             .process = c->process,
+                             .starts = starts,
+                             .blocks = blocks,
+                             .late_ns = fmin(c->felt_ns, c->excess * p->base)};
+    int rc = -ENOMEM;
+
+    ft_task_spend(p->m->task, 1 + blocks / 4);
+    for (size_t b = 0; starts && b <= blocks; b++)
+        starts[b] = p->m->op[row_of(p, (c->first + b) * p->period, c->position)].start_ns;
+    if (starts)
+        rc = by_transfers(p, c, late.late_ns) ? 1 : ft_behind_another(p->m, p->roles, &late);
+    free(starts);
+    return rc;
+}
+
 static int search(struct pace *p, struct seen *seen)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     struct culprit culprits[64];
     size_t count = 0;
     bool one_host = true;
+    int rc;
 
     for (size_t i = 0; i < p->members && count < sizeof(culprits) / sizeof(culprits[0]); i++) {
         struct culprit c = {.comm = p->comm, .process = member[i].process, .position = (uint32_t)i};
@@ -409,6 +469,10 @@ static int search(struct pace *p, struct seen *seen)
         if (!all)
             return -ENOMEM;
         seen->culprits = all;
+        rc = is_behind(p, &culprits[i]);
+        if (rc < 0)
+            return rc;
+        culprits[i].behind = rc > 0;
         all[seen->count++] = culprits[i];
         ft_wander_suspect(seen->wander, culprits[i].process);
     }
@@ -474,7 +538,7 @@ static int judge(struct pace *p, struct seen *seen)
     return rc;
 }
 
-/* Those whom chance does not explain. */
+/* Those whom neither others nor chance explain. */
 static int report(const struct ft_matched *m, const struct seen *seen, struct ft_diagnoses *found)
 {
     int rc = 0;
@@ -488,6 +552,8 @@ static int report(const struct ft_matched *m, const struct seen *seen, struct ft
                                             .wall_ns = c->wall_ns,
                                             .excess = c->excess};
 
+        if (c->behind)
+            continue;
         rc = ft_wander_stands_out(seen->wander, &stretch);
         if (rc > 0)
             rc = describe(m, c, found);

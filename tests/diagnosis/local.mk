@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Jobs on paper, whose faults are known: run.py, and check_cases.py for a seed of each case;
-# outsider.py and check_outsider.py: tables as somebody else might write them;
+# outsider.py and check_outsider.py: tables as somebody else might write them; fsdp.py and
+# check_fsdp.py: jobs whose operations run beside the work;
 # the same through the daemon: daemon.py and check_daemon.py. Dumps of PyTorch: check_flight.py.
 # A job over the fabric of namespaces: lab.py, with trainer and card for each rank and host.
 dist_check_SCRIPTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py \
-	tests/diagnosis/check_flight.py tests/diagnosis/check_outsider.py
+	tests/diagnosis/check_flight.py tests/diagnosis/check_fsdp.py tests/diagnosis/check_outsider.py
 TESTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py tests/diagnosis/check_flight.py \
-	tests/diagnosis/check_outsider.py
+	tests/diagnosis/check_fsdp.py tests/diagnosis/check_outsider.py
 EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/daemon.py tests/diagnosis/fabric.py \
-	tests/diagnosis/flows.py tests/diagnosis/job.py tests/diagnosis/lab.py \
+	tests/diagnosis/flows.py tests/diagnosis/fsdp.py tests/diagnosis/job.py tests/diagnosis/lab.py \
 	tests/diagnosis/labfaults.py tests/diagnosis/labjob.py \
 	tests/diagnosis/outsider.py tests/diagnosis/run.py
 

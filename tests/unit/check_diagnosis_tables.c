@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Tables as foreign programs write them: sends that are buffered, numbers that each rank counts for
- * itself, rows that were lost or end sooner, sizes, circles. */
+ * itself, rows that were lost or end sooner, sizes, circles, operations beside the work. */
 #include "config.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/diagnosis.h"
 #include "tests/unit/unit.h"
 
@@ -262,6 +263,100 @@ START_TEST(a_circle_names_who_left_an_operation_out)
 }
 END_TEST
 
-FT_UNIT_MAIN("diagnosis of tables", buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
+/* One step of shards of four: three layers are gathered, each before it is computed, and the first
+ * is reduced with the other shard beside the work of the others. Rank 3 computes that much longer;
+ * gathering takes shard 0 that much longer. */
+static void sharded_step(uint64_t k, uint64_t late_ns, uint64_t slow_ns)
+{
+    uint64_t reduce[RANKS];
+    char comm[8];
+
+    for (uint64_t layer = 0; layer < 3; layer++) {
+        compute(4 * k + layer, 20 * MS);
+        now[3] += layer == 0 ? late_ns : 0;
+        for (uint32_t shard = 0; shard < 2; shard++) {
+            uint64_t all = 0, took = 2 * MS + (shard == 0 ? slow_ns : 0);
+
+            for (uint32_t r = 4 * shard; r < 4 * shard + 4; r++)
+                all = all > now[r] ? all : now[r];
+            snprintf(comm, sizeof(comm), "shard%u", shard);
+            for (uint32_t r = 4 * shard; r < 4 * shard + 4; r++) {
+                put(r, comm, "AllGather", 3 * k + layer, 1 << 20, now[r], all + took, NONE);
+                now[r] = all + took;
+            }
+        }
+        if (layer == 0)
+            memcpy(reduce, now, sizeof(now));
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        uint64_t both = reduce[i] > reduce[i + 4] ? reduce[i] : reduce[i + 4];
+
+        snprintf(comm, sizeof(comm), "with%u", i);
+        for (uint32_t r = i; r < RANKS; r += 4) {
+            put(r, comm, "AllReduce", k, 1 << 20, reduce[r], both + 2 * MS, NONE);
+            now[r] = now[r] > both + 2 * MS ? now[r] : both + 2 * MS;
+        }
+    }
+}
+
+START_TEST(who_waits_for_a_late_rank_is_not_late)
+{
+    setup();
+    for (uint64_t k = 0; k < 2 * (uint64_t)STEPS; k++)
+        sharded_step(k, k < STEPS ? 0 : 30 * MS, 0);
+    diagnose(1);
+    expect(FT_SYNDROME_NONCOMM_SLOW, 3);
+    ck_assert_uint_eq(found.items[0].others, 0);
+    teardown();
+}
+END_TEST
+
+START_TEST(who_waits_for_slow_transfers_is_not_late)
+{
+    setup();
+    for (uint64_t k = 0; k < 2 * (uint64_t)STEPS; k++)
+        sharded_step(k, 0, k < STEPS ? 0 : 10 * MS);
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    for (size_t i = 0; i < found.count; i++)
+        ck_assert_int_eq(found.items[i].syndrome, FT_SYNDROME_COMM_SLOW);
+    teardown();
+}
+END_TEST
+
+/* Rank 0 waits 10 ms a step for rank 1 in a communicator of its shard. */
+START_TEST(who_waits_for_most_of_what_it_is_late_by)
+{
+    uint64_t starts[STEPS], roles[RANKS] = {0};
+    struct ft_behind late = {.process = 0, .starts = starts, .blocks = STEPS - 1};
+    struct ft_matched *m;
+
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        starts[k] = now[0];
+        join("with0", "AllReduce", k, 0x11);
+        now[1] += 12 * MS; /* and rank 0 is in another for 2 ms of it */
+        join("shard0", "AllGather", k, 0x0f);
+    }
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    m = ft_matched_new(ops);
+    while (strcmp(ft_operations_comm(ops, late.comm), "with0") != 0)
+        late.comm++;
+    late.late_ns = 18 * MS;
+    ck_assert_int_eq(ft_behind_another(m, roles, &late), 1);
+    late.late_ns = 22 * MS;
+    ck_assert_int_eq(ft_behind_another(m, roles, &late), 0);
+    /* Another kind of rank may come later by what it does. */
+    late.late_ns = 18 * MS;
+    roles[1] = 1;
+    ck_assert_int_eq(ft_behind_another(m, roles, &late), 0);
+    ft_matched_free(m);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("diagnosis of tables", who_waits_for_a_late_rank_is_not_late,
+             who_waits_for_slow_transfers_is_not_late, who_waits_for_most_of_what_it_is_late_by,
+             buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
              the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, rows_of_a_rank_end_sooner,
              another_size_than_the_others, a_circle_names_who_left_an_operation_out)
