@@ -38,7 +38,7 @@ struct ft_trust {
     int64_t uncertain_ms;             /* newest uncertainty of any link */
     int64_t since_ms;                 /* the first sample of all, on this topology */
     int64_t sprayed_ms;               /* when flows were last seen to be sprayed */
-    /* Private: flows that came back at once, of late, and when the newest one did. */
+    /* Private: flows that came back at once recently, and when the newest one did. */
     double returns;
     int64_t returned_ms;
     bool loses_links; /* the topology follows links that fail: it may miss one that is back */

@@ -78,22 +78,6 @@ void ft_device_free(struct ft_device *d)
     free(d);
 }
 
-size_t ft_device_port_at(const struct ft_device_ports *ports, uint32_t ifindex)
-{
-    size_t low = 0;
-    size_t high = ports->count;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (ports->items[middle].ifindex < ifindex)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 struct ft_device_port *ft_device_find_port(struct ft_device *d, uint32_t ifindex)
 {
     size_t at = ft_device_port_at(&d->ports, ifindex);
