@@ -14,7 +14,7 @@
 
 #define DEVIATIONS   4
 #define MOST_OF_LINK 0.75
-#define RIVAL_SHARE  0.5  /* of its slow pairs: a link without a fast pair that may be it as well */
+#define RIVAL_SHARE  0.5  /* of a link's pairs that are slow, and it may be it as well */
 #define SLOW_SHARE   0.4  /* more of all pairs, and no single one is to blame */
 #define MOST_LINES   0.75 /* more of all: what is usual has changed */
 #define ACQUITTING   0.1  /* of an end's pairs: more that are not slow, and it is not to blame */
@@ -163,9 +163,10 @@ static int describe_link(struct court *c, size_t first, size_t counted, size_t a
     return 0;
 }
 
-/* The other links that may be it where a pair crosses the best one without delay: those that as
- * many slow pairs cross, and those that no pair crosses without delay and nearly as many do. */
-static uint32_t count_rivals(const struct court *c, size_t best_first, size_t best)
+/* The other links that may be it where pairs cross the best one without delay: those that more slow
+ * pairs cross, and those for which as many pairs speak, less those that speak against it. */
+static uint32_t count_rivals(const struct court *c, size_t best_first, size_t best,
+                             size_t best_counted)
 {
     size_t counted, all;
     uint32_t rivals = 0;
@@ -174,8 +175,9 @@ static uint32_t count_rivals(const struct court *c, size_t best_first, size_t be
     for (size_t i = 0; i < c->crossing_count; i += all) {
         size_t slow = over_link(c, i, &counted, &all, &ends);
 
-        rivals += i != best_first && (slow >= best || (ends && slow == counted &&
-                                                       (double)slow >= RIVAL_SHARE * (double)best));
+        if (i == best_first || (double)slow < RIVAL_SHARE * (double)counted)
+            continue;
+        rivals += slow > best || 2 * slow + best_counted >= 2 * best + counted;
     }
     return rivals;
 }
@@ -206,7 +208,7 @@ static int describe_links(struct court *c)
         if (best < 2)
             return 0;
         if (best < best_counted)
-            links = 1 + count_rivals(c, best_first, best);
+            links = 1 + count_rivals(c, best_first, best, best_counted);
         rc = describe_link(c, best_first, best_counted, best_all, links);
         if (rc)
             return rc;
