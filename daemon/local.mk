@@ -70,6 +70,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/pair_rates.c daemon/diagnosis/pair_rates.h \
 	daemon/diagnosis/pair_rates_found.c daemon/diagnosis/pair_rates_parts.h \
 	daemon/diagnosis/pair_rates_said.c \
+	daemon/diagnosis/job_sent.c daemon/diagnosis/job_sent.h \
 	daemon/diagnosis/rhythms.c daemon/diagnosis/rhythms.h \
 	daemon/diagnosis/resent.c daemon/diagnosis/resent.h \
 	daemon/diagnosis/second.c daemon/diagnosis/second.h \

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/diagnosis/job_sent.h"
 #include "daemon/jobs/ranks.h"
 #include "daemon/join/flow_names.h"
 #include "lib/base/table.h"
@@ -41,6 +42,7 @@ struct entry {
     uint64_t counted;
     int64_t resolution_ms;
     struct ft_rhythm found;
+    struct ft_job_sent sent, sending; /* in that window, and so far in the one that closes */
     int64_t alive_ms, plugin_ms;
     struct ft_stall stall;
     struct ft_pair_rates_job pairs;
@@ -163,16 +165,24 @@ void ft_rhythms_sampled(struct ft_rhythms *r, int64_t ms)
 
 void ft_rhythms_begin(struct ft_rhythms *r)
 {
+    struct entry *e;
+    uint32_t index = 0;
+
     r->cursor = 0;
+    while ((e = ft_table_next(r->jobs, &index)))
+        e->sending = (struct ft_job_sent){.messages = 0};
 }
 
-void ft_rhythms_flow(struct ft_rhythms *r, const struct ft_join *join, const struct ft_flow *flow)
+void ft_rhythms_flow(struct ft_rhythms *r, const struct ft_join *join, const struct ft_flow *flow,
+                     const struct ft_span *span)
 {
     const char *job = ft_flow_job(flow);
     struct entry *e = job ? find(r, job) : NULL;
 
-    if (e)
-        ft_pair_rates_flow(r->pairs, &e->pairs, join, flow);
+    if (!e)
+        return;
+    ft_job_sent_add(&e->sending, flow, span);
+    ft_pair_rates_flow(r->pairs, &e->pairs, join, flow);
 }
 
 void ft_rhythms_forget_ports(struct ft_rhythms *r)
@@ -207,6 +217,7 @@ static size_t evaluate(struct ft_rhythms *r, struct entry *e, const struct ft_sp
     for (size_t i = 0; i < n; i++)
         r->line[i] = (double)e->rates[(from + (int64_t)i) % BINS];
     e->span = *span;
+    e->sent = e->sending;
     e->from_ms = from * FT_RHYTHMS_BIN_MS;
     e->counted = e->samples[0] + e->samples[1];
     e->resolution_ms = e->blur_ms[0] > e->blur_ms[1] ? e->blur_ms[0] : e->blur_ms[1];
@@ -242,6 +253,7 @@ static void emit(const struct entry *e, const char *fabric, const struct ft_emit
     rhythm.has_longest_pause_ms = rhythm.has_last_ms = true;
     rhythm.longest_pause_ms = (uint64_t)e->pause_ms;
     rhythm.last_ms = (uint64_t)e->last_ms;
+    ft_job_sent_fill(&e->sent, &rhythm);
     record.kind_case = FABRICTRACE__RECORD__KIND_RHYTHM;
     record.rhythm = &rhythm;
     emitter->record(emitter->arg, &record);

@@ -8,8 +8,9 @@
  * Where it has none, a job that stands still or has become slow is diagnosed by the same (stall.h),
  * and so are pairs of its hosts that are slower than their siblings and than before (pair_rates.h).
  *
- * Several switches sample a packet: how much a job sends is not known here, only when. Capped: jobs
- * at a time; one without samples for as long as rates are kept is forgotten. Pure. Thread: one.
+ * Several switches sample a packet: how much a job sends is not known by that, only when. What its
+ * flows sent in the window stands beside it (job_sent.h). Capped: jobs at a time; one without
+ * samples for as long as rates are kept is forgotten. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,8 +39,9 @@ void ft_rhythms_alive(struct ft_rhythms *r, const char *job, int64_t ms);
 void ft_rhythms_plugin(struct ft_rhythms *r, const char *job, int64_t ms);
 void ft_rhythms_sampled(struct ft_rhythms *r, int64_t ms);
 
-/* While a window closes, after the beginning: a flow that was sampled in it. */
-void ft_rhythms_flow(struct ft_rhythms *r, const struct ft_join *join, const struct ft_flow *flow);
+/* While a window closes, after the beginning: a flow that sent in it. */
+void ft_rhythms_flow(struct ft_rhythms *r, const struct ft_join *join, const struct ft_flow *flow,
+                     const struct ft_span *span);
 
 /* After another topology was taken over, whose ports have other numbers. */
 void ft_rhythms_forget_ports(struct ft_rhythms *r);

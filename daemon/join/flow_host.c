@@ -72,6 +72,8 @@ bool ft_flow_host_take(struct ft_flow_host *host, struct ft_names *names,
         set_name(names, &host->job, r->job);
         if (r->pid)
             host->pid = r->pid;
+        if (host->job != before.job && (before.job || before.withdrawn))
+            host->other_job_ms = r->time_ms;
     }
     if (r->qp_local != FT_NONE)
         host->qp_local = r->qp_local;
@@ -90,6 +92,7 @@ void ft_flow_host_withdraw(struct ft_flow_host *host)
         .reported = host->reported,
         .shown = host->shown,
         .withdrawn = true,
+        .other_job_ms = host->other_job_ms,
         .sent_until_ms = host->sent_until_ms,
         .sent_bytes = {host->sent_bytes[0], host->sent_bytes[1]},
     };

@@ -131,6 +131,7 @@ struct ft_flow_host {
     const char *pair_comm;   /* interned */
     int64_t sent_until_ms;   /* end of the last interval reported by the source; 0: none */
     int64_t listed_ms;       /* when a host last said that the flow is there */
+    int64_t other_job_ms;    /* when its host last gave it to another job; 0: never */
     uint64_t sent_bytes[2];
 };
 

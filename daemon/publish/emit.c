@@ -51,6 +51,16 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
     return rate;
 }
 
+bool ft_flow_messages(const struct ft_flow *flow, uint64_t *messages)
+{
+    const struct ft_flow_numbers *n = ft_flow_numbers(flow);
+
+    if (!n || n->samples == 0 || n->sent.packets <= 0)
+        return false;
+    *messages = (uint64_t)(n->sent.packets * n->starts / n->samples);
+    return true;
+}
+
 double ft_flow_variance(const struct ft_flow *flow, int64_t window_ms)
 {
     if (flow->bytes_by == FT_RATE_PSN) {
@@ -289,11 +299,10 @@ static void fill_numbers(Fabrictrace__Path *out, const struct ft_flow *flow)
     out->has_numbered_samples = out->has_psn_back_samples = true;
     out->numbered_samples = n->samples;
     out->psn_back_samples = n->back;
-    if (n->sent.packets <= 0)
+    if (!ft_flow_messages(flow, &out->messages))
         return;
     out->has_data_packets = out->has_messages = true;
     out->data_packets = (uint64_t)n->sent.packets;
-    out->messages = (uint64_t)(n->sent.packets * n->starts / n->samples);
 }
 
 static void fill_rate(Fabrictrace__Path *out, const struct ft_flow *flow,

@@ -31,6 +31,9 @@ struct ft_rate {
 };
 struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms);
 
+/* How many messages it sent in the window that its bytes are of; false: not known. */
+bool ft_flow_messages(const struct ft_flow *flow, uint64_t *messages);
+
 /* The variance of its bytes, as a part of their square. */
 double ft_flow_variance(const struct ft_flow *flow, int64_t window_ms);
 

@@ -290,7 +290,7 @@ static void close_flow(struct ft_window *w, uint32_t index)
         if (w->spread)
             ft_spread_flow(w->spread, w->join, flow, &w->span, &w->emitter);
         if (w->rhythms)
-            ft_rhythms_flow(w->rhythms, w->join, flow);
+            ft_rhythms_flow(w->rhythms, w->join, flow, &w->span);
         if (w->hashes)
             ft_hashes_flow(w->hashes, w->join, flow, w->span.start_ms);
         if (w->inference)

@@ -401,6 +401,14 @@ export interface Rhythm {
     regularity?: number;
     exchange?: number;
     longest_pause_ms?: number;
+    window_start_ms?: number;
+    window_end_ms?: number;
+    messages?: number;
+    message_bytes?: number;
+    numbered_samples?: number;
+    psn_back_samples?: number;
+    nak_samples?: number;
+    rnr_samples?: number;
 }
 
 export interface Spread {

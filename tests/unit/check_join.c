@@ -432,6 +432,33 @@ static void close_window(void)
     ft_join_close(join);
 }
 
+/* Of a window in which its host gave a flow to another job it is of neither. */
+START_TEST(another_job_is_noted)
+{
+    struct ft_host_report r = by_source(1, START_MS + 1000, 100);
+    const struct ft_flow_host *host;
+
+    open_join(10);
+    r.job = "one";
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    host = ft_flow_host(ft_join_find(join, &r.tuple));
+    r.time_ms += 1000;
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_int_eq(host->other_job_ms, 0);
+    r.time_ms += 1000;
+    r.job = "two";
+    r.paired_by = 1;
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_int_eq(host->other_job_ms, START_MS + 3000);
+    ck_assert_ptr_nonnull(ft_join_withdraw(join, &r.tuple));
+    ck_assert_int_eq(host->other_job_ms, START_MS + 3000);
+    r.time_ms += 1000;
+    ck_assert_int_eq(ft_join_report(join, &r), FT_JOIN_OK);
+    ck_assert_int_eq(host->other_job_ms, START_MS + 4000);
+    close_join();
+}
+END_TEST
+
 /* Each job has a name of its own, and there is no end of jobs. */
 START_TEST(names_of_jobs_that_are_over_make_room)
 {
@@ -554,4 +581,5 @@ FT_UNIT_MAIN("join", a_contradicted_link_has_no_other_end, what_hangs_on_flows_h
              a_move_is_reported_once, what_is_read_back_is_evidence_alone,
              full_tables_refuse_and_count, an_idle_queue_pair_stays_while_it_is_listed,
              strangers_are_kept_and_counted, another_topology_takes_over,
-             no_flow_keeps_a_path_that_is_gone, names_of_jobs_that_are_over_make_room)
+             no_flow_keeps_a_path_that_is_gone, another_job_is_noted,
+             names_of_jobs_that_are_over_make_room)

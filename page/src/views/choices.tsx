@@ -4,22 +4,38 @@
 import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Hash, Rhythm, Spread } from '../records.ts';
-import { count, percent, plural, probability, tenth } from '../text.ts';
+import { bytes, count, percent, plural, probability, tenth } from '../text.ts';
 import { Facts, GroupLink, PortLink, Section, Table } from '../ui.tsx';
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
-/** In words, of one job, now; nothing where no flow of it was sampled. */
-export function useRhythm(job: string): string {
+/** Of one job, now; undefined where no flow of it was sampled. */
+export function useRhythm(job: string): Rhythm | undefined {
     const { at } = useStore();
     const asked = useAnswer<Answer<Rhythm>>(job && at === undefined ? 'rhythms' : '', { job });
-    const r = at === undefined ? asked.answer?.records.find((x) => x.job === job) : undefined;
-    if (!r) return '';
+    return at === undefined ? asked.answer?.records.find((x) => x.job === job) : undefined;
+}
+
+/** When it sends, in words. */
+export function rhythmText(r: Rhythm): string {
     const period = r.period_ms === undefined
         ? `no period is known: its traffic does not repeat, or more often than every ${seconds(2.5 * (r.resolution_ms ?? 0))}`
         : `an exchange every ${seconds(r.period_ms)}${r.regularity === undefined ? '' : `, regularity ${r.regularity.toFixed(2)} of 1`}`;
     const part = r.exchange === undefined ? '' : `; sends ${percent(r.exchange)} of the time`;
     return `${period}${part}, by the samples of its flows`;
+}
+
+/** What its flows sent in the window; a fact each, where it is known. */
+export function sentFacts(r: Rhythm): [string, string][] {
+    const facts: [string, string][] = [], length = ((r.window_end_ms ?? 0) - (r.window_start_ms ?? 0)) / 1000;
+    const each = length > 0 ? (r.messages ?? 0) / length : 0;
+    if (each > 0 && r.messages !== undefined && r.message_bytes !== undefined)
+        facts.push(['Messages', `${each < 10 ? tenth(each) : count(Math.round(each))} a second, about ${bytes(r.message_bytes / r.messages)} each`]);
+    if (r.psn_back_samples !== undefined && r.psn_back_samples > 0)
+        facts.push(['Sent again or overtaken', `${count(r.psn_back_samples)} of ${count(r.numbered_samples ?? 0)} samples`]);
+    if (r.nak_samples !== undefined || r.rnr_samples !== undefined)
+        facts.push(['Samples that refuse', `${count(r.nak_samples ?? 0)} negative, ${count(r.rnr_samples ?? 0)} not ready`]);
+    return facts;
 }
 
 /** Over all tiers, with its interval; only where the job enters the fabric. */

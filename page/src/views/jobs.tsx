@@ -11,7 +11,7 @@ import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 import { PlansOf } from './plans.tsx';
-import { SpreadOf, useRhythm } from './choices.tsx';
+import { SpreadOf, rhythmText, sentFacts, useRhythm } from './choices.tsx';
 
 interface Job {
     name: string;
@@ -210,7 +210,8 @@ export function JobView(): JSX.Element {
                 ['Hosts', [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName).slice(0, 12).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)],
                 flows.length > 0 && ['Flows', `${count(flows.length)}, ${rate(total)}`],
                 ['Slowest pair', slowest ? <Slowest rank={slowest} of={ranks} /> : 'none stands out'],
-                rhythm !== '' && ['Rhythm', rhythm],
+                rhythm !== undefined && ['Rhythm', rhythmText(rhythm)],
+                ...(rhythm === undefined ? [] : sentFacts(rhythm)),
                 ['Collisions', mine.length === 0 ? 'none of its flows collides' : `${plural(mine.length, 'link')} where its elephants collide: at most ${ratio(cost)} times as long as on even groups`],
             ]} />
             {real ? <DiagnosesOf job={real} /> : null}

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What numbered packets say of a queue pair beside its rate, through poller and daemon: messages by the first
-packets among the samples, packets that were sent again, and what acknowledgements refuse (AETH). The generator
-sends messages of known lengths, goes back where it lost some, draws samples, and knows what each window has."""
+packets among the samples, packets that were sent again, and what acknowledgements refuse (AETH); and of jobs, which
+have what their flows have. The generator sends messages of known lengths, goes back where it lost some, draws samples,
+and knows what each window has."""
 import json
 import math
 import random
@@ -41,6 +42,19 @@ FLOWS = {
     50004: (WRITE, (64,), 2000, 0.1, 0.1),
     50005: (WITH_IMMEDIATE, (3, 1, 2), 10000, 0, 0),
 }
+
+# What agents say: of which job a flow is in a second, by (source port, whether it answers). Who answers 50000 sends
+# nothing that is numbered, and 50003 gets another job within a window, in which it counts for neither.
+MOVES_AT, MOVED = 25, 50003
+JOBS = {(50000, True): "answers", (50001, False): "one", (50001, True): "one", (50002, False): "two",
+        (50002, True): "two", (50004, False): "one", (50004, True): "one", (50005, False): "one"}
+
+
+def job_of(sport, answers, second):
+    if (sport, answers) == (MOVED, False):
+        return "two" if second < MOVES_AT else "one"
+    return JOBS.get((sport, answers))
+
 
 TOPOLOGY = """fabric: small
 switches:
@@ -118,6 +132,27 @@ def generate():
     return c.pcap(c.RAW, datagrams), truth
 
 
+def with_reports(polled):
+    """What pollers and agents say, in the order of time."""
+    lines, second = [], 0
+    for line in polled.splitlines():
+        while second < WINDOW_S * WINDOWS and json.loads(line).get("time_ms", 0) >= 1000 * (c.START + second):
+            lines += [json.dumps({
+                "schema": "fabrictrace.flow.v1", "time_ms": 1000 * (c.START + second), "interval_ms": 1000,
+                "host": "h2" if answers else "h1", "direction": "tx", "pid": sport,
+                "job": job_of(sport, answers, second),
+                "flow": {"src": "10.0.1.2" if answers else "10.0.1.1", "dst": "10.0.1.1" if answers else "10.0.1.2",
+                         "sport": sport, "dport": 4791, "proto": 17}})
+                for sport in FLOWS for answers in (False, True) if job_of(sport, answers, second)]
+            second += 5
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def window_of(record):
+    return (record["window_start_ms"] // 1000 - c.START) // WINDOW_S
+
+
 def published(capture):
     with tempfile.TemporaryDirectory() as name:
         pcap, file = Path(name, "samples.pcap"), Path(name, "t.yaml")
@@ -126,10 +161,11 @@ def published(capture):
         polled = rig.run(rig.POLLER, *rig.NO_CONFIG, "--replay", pcap, "--output", "-")
         done = rig.run(rig.DAEMON, *rig.NO_CONFIG, *rig.TRUST, "--set", f"window={WINDOW_S}s", "--set",
                        "path_refresh=1s", "--topology", file, "--replay", "-", "--sink", "file:-",
-                       input=polled.stdout, stdin=None)
+                       input=with_reports(polled.stdout), stdin=None)
     equal("exit codes", (polled.returncode, done.returncode), (0, 0))
-    return {(r["flow"]["src"], r["flow"]["sport"], (r["window_start_ms"] // 1000 - c.START) // WINDOW_S): r
-            for r in of_kind(rig.records_of(done.stdout), "path") if "rate_bps" in r}
+    found = rig.records_of(done.stdout)
+    return ({(r["flow"]["src"], r["flow"]["sport"], window_of(r)): r for r in of_kind(found, "path")
+             if "rate_bps" in r}, {(r["job"], window_of(r)): r for r in of_kind(found, "rhythm")})
 
 
 def test_messages(name, r, sport, truth):
@@ -148,9 +184,54 @@ def test_messages(name, r, sport, truth):
     equal(f"{name}: sent again", r["psn_back_samples"], truth["again"])
 
 
+SUMS = ("messages", "message_bytes", "numbered_samples", "psn_back_samples", "nak_samples", "rnr_samples")
+
+
+def jobs_in(sport, answers, window):
+    return {job_of(sport, answers, second) for second in range(WINDOW_S * window, WINDOW_S * (window + 1))}
+
+
+def test_job(name, rhythm, flows):
+    """What its flows have, by their records and by what was generated; and nothing that none has.
+    flows: (record, truth, source port, whether it answers)"""
+    sums, drawn, messages, variance = Counter(), Counter(), 0, 0
+    for r, of, sport, answers in flows:
+        equal(f"{name}: its flow {sport}", r.get("job"), rhythm["job"])
+        sums.update({key: r[key] for key in SUMS if key in r})
+        if "messages" in r:
+            _, lengths, back, _, _ = FLOWS[sport]
+            sender = Sender(lengths, back)
+            sums["message_bytes"] += r["bytes"]
+            sent, part = sender.packets(), sender.messages / sender.total
+            messages += sent * part
+            variance += sent ** 2 * part * (1 - part) / of["samples"]
+        drawn.update({"nak_samples": of["nak"], "rnr_samples": of["rnr"]} if answers else
+                     {"numbered_samples": of["samples"], "psn_back_samples": of["again"]})
+    equal(f"{name}: sums of its flows' records", {key: rhythm[key] for key in SUMS if key in rhythm},
+          {key: n for key, n in sums.items() if n or key == "psn_back_samples"})
+    equal(f"{name}: what was generated", [rhythm.get(key, 0) for key in SUMS[2:]], [drawn[key] for key in SUMS[2:]])
+    check(f"{name}: messages", abs(rhythm.get("messages", 0) - messages) <=
+          DEVIATIONS * math.sqrt(variance) + 0.02 * messages, (rhythm.get("messages"), messages, variance))
+
+
+def test_jobs(records, rhythms, truth):
+    before = [rhythms.pop(key) for key in sorted(rhythms) if key[1] < 0]
+    check("before they sent they sent nothing", not any(set(SUMS) & set(r) for r in before), before)
+    equal("jobs", sorted(rhythms), [(job, window) for job in ("answers", "one", "two") for window in range(WINDOWS)])
+    for (job, window), rhythm in rhythms.items():
+        test_job(f"{job}, window {window}", rhythm, [
+            (records[host, sport, window], truth[sport, window], sport, answers) for sport in FLOWS
+            for answers, host in ((False, "10.0.1.1"), (True, "10.0.1.2")) if jobs_in(sport, answers, window) == {job}])
+    equal("in one window a flow is of two jobs", [len(jobs_in(MOVED, False, window)) for window in range(WINDOWS)],
+          [1, 1, 2, 1, 1])
+    check("what no flow has is absent", not set(SUMS) & set(rhythms["answers", 0]) and
+          "nak_samples" not in rhythms["two", 0] and "nak_samples" in rhythms["one", 0], rhythms["answers", 0])
+
+
 def main():
     capture, truth = generate()
-    records = published(capture)
+    records, rhythms = published(capture)
+    test_jobs(records, rhythms, truth)
     parts = Counter()
     for (sport, window), of in truth.items():
         name = f"{sport}, window {window}"
