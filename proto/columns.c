@@ -67,6 +67,7 @@ enum field {
     FIELD_RNRS,
     FIELD_SOURCE_ROUTED,
     FIELD_READS,
+    FIELD_NO_CREDITS,
     FIELD_END,
 };
 
@@ -384,6 +385,7 @@ static void put_psn(struct ft_columns *c, const struct ft_observed *o)
     put(c, FIELD_FRAME_MAX, o->data_samples && !alike ? o->frame_max_bytes : 0);
     put(c, FIELD_NAKS, o->nak_samples);
     put(c, FIELD_RNRS, o->rnr_samples);
+    put(c, FIELD_NO_CREDITS, o->no_credit_samples);
 }
 
 static void put_rest(struct ft_columns *c, const struct ft_observed *o, const struct named *n)

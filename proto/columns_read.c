@@ -46,7 +46,8 @@ static bool sums_fit(const Fabrictrace__Observations *m, size_t count)
            FITS(ce_samples, ANY) && FITS(ack_samples, ANY) && FITS(other_samples, ANY) &&
            FITS(cnp_samples, ANY) && FITS(dst_qp, ANY) && FITS(psn, ANY) && FITS(psn_span, ANY) &&
            FITS(psn_back_samples, ANY) && FITS(message_starts, ANY) && FITS(frame_min, ANY) &&
-           FITS(frame_max, ANY) && FITS(nak_samples, ANY) && FITS(rnr_samples, ANY);
+           FITS(frame_max, ANY) && FITS(nak_samples, ANY) && FITS(rnr_samples, ANY) &&
+           FITS(no_credit_samples, ANY);
 }
 
 static bool rest_fits(const Fabrictrace__Observations *m, size_t count)
@@ -167,6 +168,7 @@ static inline void read_psn(const Fabrictrace__Observations *m, size_t row, stru
     out->message_starts = AT(message_starts);
     out->nak_samples = AT(nak_samples);
     out->rnr_samples = AT(rnr_samples);
+    out->no_credit_samples = AT(no_credit_samples);
     out->frame_min_bytes = frame ? frame - 1 : (uint32_t)mean;
     out->frame_max_bytes = frame ? AT(frame_max) : (uint32_t)mean;
     if (out->data_samples == 0)

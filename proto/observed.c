@@ -41,6 +41,7 @@ int ft_observed_from(const Fabrictrace__Observation *o, struct ft_observed *out)
         .frame_max_bytes = o->data_samples ? o->frame_max_bytes : 0,
         .nak_samples = o->nak_samples,
         .rnr_samples = o->rnr_samples,
+        .no_credit_samples = o->no_credit_samples,
         .has_psn = o->has_psn,
         .has_packets = o->has_packets,
         .has_dst_qp = o->has_dst_qp,

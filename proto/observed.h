@@ -26,7 +26,7 @@ struct ft_observed {
     uint32_t queue_max_bytes, transit_max_ns;
     uint32_t psn, psn_span, psn_back_samples;
     uint32_t message_starts, frame_min_bytes, frame_max_bytes; /* 0: not said */
-    uint32_t nak_samples, rnr_samples;
+    uint32_t nak_samples, rnr_samples, no_credit_samples;
     struct ft_tuple outer;
     bool has_psn, has_packets, has_dst_qp, has_ttl, has_queue, has_transit, has_outer;
     bool source_routed, read_responses, read_requests;

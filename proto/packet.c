@@ -90,6 +90,7 @@ static inline void decode_bth(struct ft_reader *r, struct ft_packet *k)
     k->opcode = h[0];
     k->dst_qp = ft_be32_at(h + 4) & 0xffffff;
     k->psn = ft_be32_at(h + 8) & 0xffffff;
+    k->syndrome = FT_AETH_PLAIN;
     /* The AETH of an ACK follows its BTH at once. */
     if ((h[0] == RC_ACK || h[0] == XRC_ACK) && ft_reader_left(r) > 0)
         k->syndrome = ft_read_u8(r);

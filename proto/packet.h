@@ -48,7 +48,7 @@ struct ft_packet {
     uint8_t opcode;   /* the BTH fields are set when bth is not FT_BTH_NONE */
     uint32_t dst_qp;  /* 24 bits */
     uint32_t psn;     /* 24 bits */
-    uint8_t syndrome; /* of an ACK's AETH (IBTA section 9.7.5.2.1); 0, a plain ACK, where cut off */
+    uint8_t syndrome; /* of an ACK's AETH; FT_AETH_PLAIN where there is none, or it is cut off */
     bool has_outer;
     bool has_vni;
     uint32_t vni;          /* with has_vni: network of VXLAN or Geneve, the inmost; 24 bits */
@@ -107,7 +107,11 @@ static inline bool ft_bth_starts_message(uint8_t opcode)
     return starts >> (opcode & 0x1f) & 1;
 }
 
-#define FT_AETH_IS_RNR(syndrome) ((syndrome) >> 5 == 1) /* the receiver was not ready */
-#define FT_AETH_IS_NAK(syndrome) ((syndrome) >> 5 == 3)
+/* The AETH's syndrome (IBTA section 9.7.5.2.1). A positive ACK may say how many receives are
+ * posted for SENDs and WRITEs with immediate: 0 credits are code 0, and 31 says nothing of them. */
+#define FT_AETH_PLAIN                  0x1f
+#define FT_AETH_IS_NO_CREDIT(syndrome) ((syndrome) == 0)
+#define FT_AETH_IS_RNR(syndrome)       ((syndrome) >> 5 == 1) /* the receiver was not ready */
+#define FT_AETH_IS_NAK(syndrome)       ((syndrome) >> 5 == 3)
 
 #endif

@@ -343,13 +343,16 @@ static void show_collision(const struct ft_screen *screen, const struct ft_value
 /* Of what the flow's receiver answers. */
 static void show_refusals(const struct ft_screen *screen, const struct ft_value *path)
 {
-    uint64_t naks = 0, rnrs = 0;
+    uint64_t naks = 0, rnrs = 0, no_credits;
 
     ft_value_uint(path, "nak_samples", &naks);
     ft_value_uint(path, "rnr_samples", &rnrs);
     if (naks || rnrs)
         fprintf(screen->out, "; samples that refuse: %llu negative, %llu not ready",
                 (unsigned long long)naks, (unsigned long long)rnrs);
+    if (ft_value_uint(path, "no_credit_samples", &no_credits))
+        fprintf(screen->out, "; samples of a receiver without credits: %llu",
+                (unsigned long long)no_credits);
 }
 
 static int show_reverse(const struct ft_screen *screen, const struct ft_value *reverse)

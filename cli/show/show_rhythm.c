@@ -20,9 +20,10 @@ static const struct ft_column columns[] = {
 
 /* Of what the flows sent in the window, where their packets have numbers. */
 static const struct ft_column sent_columns[] = {
-    {.title = "JOB", .elastic = true},     {.title = "MESSAGES/S", .right = true},
-    {.title = "MEAN SIZE", .right = true}, {.title = "SENT AGAIN", .right = true},
-    {.title = "NEGATIVE", .right = true},  {.title = "NOT READY", .right = true},
+    {.title = "JOB", .elastic = true},      {.title = "MESSAGES/S", .right = true},
+    {.title = "MEAN SIZE", .right = true},  {.title = "SENT AGAIN", .right = true},
+    {.title = "NEGATIVE", .right = true},   {.title = "NOT READY", .right = true},
+    {.title = "NO CREDITS", .right = true},
 };
 
 static void seconds_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
@@ -91,12 +92,13 @@ static void add_sent_row(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_skip(grid);
     ft_text_number_cell(grid, record, "nak_samples");
     ft_text_number_cell(grid, record, "rnr_samples");
+    ft_text_number_cell(grid, record, "no_credit_samples");
 }
 
 static bool has_sent(const struct ft_value *record)
 {
     static const char *const names[] = {"messages", "numbered_samples", "nak_samples",
-                                        "rnr_samples"};
+                                        "rnr_samples", "no_credit_samples"};
     uint64_t value;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

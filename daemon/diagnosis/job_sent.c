@@ -20,6 +20,7 @@ void ft_job_sent_add(struct ft_job_sent *o, const struct ft_flow *flow, const st
     o->back_samples += n->samples ? n->back : 0;
     o->nak_samples += n->naks;
     o->rnr_samples += n->rnrs;
+    o->no_credit_samples += n->no_credits;
 }
 
 void ft_job_sent_fill(const struct ft_job_sent *o, Fabrictrace__Rhythm *out)
@@ -34,4 +35,6 @@ void ft_job_sent_fill(const struct ft_job_sent *o, Fabrictrace__Rhythm *out)
     out->nak_samples = o->nak_samples;
     out->has_rnr_samples = o->rnr_samples > 0;
     out->rnr_samples = o->rnr_samples;
+    out->has_no_credit_samples = o->no_credit_samples > 0;
+    out->no_credit_samples = o->no_credit_samples;
 }

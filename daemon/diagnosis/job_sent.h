@@ -16,7 +16,7 @@ struct ft_job_sent {
     bool has_messages;
     uint64_t messages, bytes; /* of those flows alone whose messages are known */
     uint64_t numbered_samples, back_samples;
-    uint64_t nak_samples, rnr_samples;
+    uint64_t nak_samples, rnr_samples, no_credit_samples;
 };
 
 /* While a window closes: a flow that sent in it. One that a host gave to another job since the

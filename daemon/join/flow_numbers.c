@@ -83,6 +83,7 @@ bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t wind
     n->back = of->back;
     n->naks = of->naks;
     n->rnrs = of->rnrs;
+    n->no_credits = of->no_credits;
     n->goes_on[!slot] = flow->window > window && ft_numbers_go_on(of, &n->slots[!slot]);
     n->sent = (struct ft_numbers_sent){.packets = 0};
     /* The numbers continue over all paths of the queue pair, and this flow may be one of them. */

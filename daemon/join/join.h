@@ -106,7 +106,7 @@ struct ft_flow_numbers {
     struct ft_numbers slots[2];  /* by parity of the window */
     bool goes_on[2];             /* of each: it follows on the window before */
     struct ft_numbers_sent sent; /* where bytes_by is FT_RATE_PSN */
-    uint32_t samples, starts, back, naks, rnrs;
+    uint32_t samples, starts, back, naks, rnrs, no_credits;
     uint32_t read_window; /* the newest in which its samples show that it READs; 0: none */
     /* A bit for each of the last windows up to marked_window: its samples were enough, and showed
      * that it sent packets again. */

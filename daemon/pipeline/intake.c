@@ -101,11 +101,12 @@ bool ft_intake_numbered(const struct ft_observed *o, struct ft_numbered *out)
                     o->frame_min_bytes <= o->frame_max_bytes && o->frame_max_bytes <= UINT16_MAX;
     bool odd = !numbered && o->data_samples && o->frame_max_bytes;
 
-    if (!numbered && !odd && o->nak_samples == 0 && o->rnr_samples == 0 && !o->read_requests)
+    if (!numbered && !odd && o->nak_samples == 0 && o->rnr_samples == 0 &&
+        o->no_credit_samples == 0 && !o->read_requests)
         return false;
     if (o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD || o->samples == 0 ||
         o->data_samples > o->samples || o->nak_samples > o->ack_samples ||
-        o->rnr_samples > o->ack_samples)
+        o->rnr_samples > o->ack_samples || o->no_credit_samples > o->ack_samples)
         return false;
     *out = (struct ft_numbered){
         .qp = o->dst_qp,
@@ -117,6 +118,7 @@ bool ft_intake_numbered(const struct ft_observed *o, struct ft_numbered *out)
         .acks = o->samples - o->data_samples,
         .naks = o->nak_samples,
         .rnrs = o->rnr_samples,
+        .no_credits = o->no_credit_samples,
         .frame_min = o->frame_min_bytes,
         .frame_max = o->frame_max_bytes,
         .packets = o->packets,

@@ -294,6 +294,8 @@ static void fill_numbers(Fabrictrace__Path *out, const struct ft_flow *flow)
     out->nak_samples = n->naks;
     out->has_rnr_samples = n->rnrs > 0;
     out->rnr_samples = n->rnrs;
+    out->has_no_credit_samples = n->no_credits > 0;
+    out->no_credit_samples = n->no_credits;
     if (n->samples == 0)
         return;
     out->has_numbered_samples = out->has_psn_back_samples = true;

@@ -208,6 +208,7 @@ void ft_numbers_add(struct ft_numbers *n, const struct ft_numbered *more, struct
 
     n->naks = plus(n->naks, more->naks);
     n->rnrs = plus(n->rnrs, more->rnrs);
+    n->no_credits = plus(n->no_credits, more->no_credits);
     n->acks += more->acks;
     n->bytes += more->bytes;
     n->requests |= more->requests;

@@ -35,6 +35,7 @@ struct ft_numbered {
     uint32_t starts;     /* first packets of messages */
     uint32_t acks;       /* samples of the flow that are not numbered */
     uint32_t naks, rnrs; /* of them */
+    uint32_t no_credits; /* of them: positive, but no receive is posted */
     uint32_t frame_min, frame_max;
     uint64_t packets; /* that they all stand for, numbered or not */
     uint64_t bytes;
@@ -76,7 +77,7 @@ struct ft_numbers {
     bool broken : 1;                             /* they are not of one numbering */
     bool requests : 1, responses : 1, reads : 1; /* as in struct ft_numbered */
     uint16_t frame_min, frame_max;
-    uint16_t naks, rnrs;
+    uint16_t naks, rnrs, no_credits;
     uint64_t packets; /* of the numbered ones */
     uint64_t bytes;   /* of all */
 };

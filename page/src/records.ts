@@ -43,6 +43,7 @@ export interface Path {
     psn_back_samples?: number;
     nak_samples?: number;
     rnr_samples?: number;
+    no_credit_samples?: number;
     src_host?: string;
     dst_host?: string;
     tuple_source?: string;
@@ -409,6 +410,7 @@ export interface Rhythm {
     psn_back_samples?: number;
     nak_samples?: number;
     rnr_samples?: number;
+    no_credit_samples?: number;
 }
 
 export interface Spread {

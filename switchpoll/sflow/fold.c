@@ -78,7 +78,8 @@ struct sum {
     bool has_outer, outers_differ, source_routed;
     uint32_t queue_bytes;
     uint32_t transit_ns;
-    uint8_t room[16];
+    uint16_t no_credits; /* of ack_samples, likewise */
+    uint8_t room[14];
 };
 _Static_assert((sizeof(struct sum) + 8) % 64 == 0, "complete lines");
 
@@ -248,6 +249,8 @@ static void count_syndrome(struct sum *sum, uint8_t syndrome)
         sum->naks += sum->naks < UINT16_MAX;
     else if (FT_AETH_IS_RNR(syndrome))
         sum->rnrs += sum->rnrs < UINT16_MAX;
+    else if (FT_AETH_IS_NO_CREDIT(syndrome))
+        sum->no_credits += sum->no_credits < UINT16_MAX;
 }
 
 /* Where a number lies after the lowest, by how far it is from the highest. */
@@ -286,7 +289,7 @@ static inline void apply_bth(struct sum *sum, const struct incoming *in)
     } else {
         sum->ack_samples++;
         sum->cnp_samples += in->bth == FT_BTH_CNP;
-        if (__builtin_expect(in->syndrome >> 5 != 0, 0))
+        if (__builtin_expect(in->syndrome >> 5 != 0 || FT_AETH_IS_NO_CREDIT(in->syndrome), 0))
             count_syndrome(sum, (uint8_t)in->syndrome);
     }
     sum->psn_kinds |= (uint8_t)ft_psn_kind_of((uint8_t)in->opcode);
@@ -401,21 +404,16 @@ static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
 
 static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
 {
-    o->has_first_ms = true;
+    o->has_first_ms = o->has_last_ms = true;
     o->first_ms = (uint64_t)sum->first.ms;
-    o->has_last_ms = true;
     o->last_ms = (uint64_t)sum->first.ms + sum->span_ms;
-    o->has_samples = true;
+    o->has_samples = o->has_ce_samples = o->has_packets = o->has_bytes = true;
     o->samples = sum->samples;
-    o->has_packets = true;
-    o->packets = sum->packets;
-    o->has_bytes = true;
-    o->bytes = sum->bytes;
-    o->has_ce_samples = true;
     o->ce_samples = sum->ce_samples;
-    o->has_data_samples = true;
+    o->packets = sum->packets;
+    o->bytes = sum->bytes;
+    o->has_data_samples = o->has_ack_samples = true;
     o->data_samples = sum->data_samples;
-    o->has_ack_samples = true;
     o->ack_samples = sum->ack_samples;
     o->has_cnp_samples = sum->cnp_samples > 0;
     o->cnp_samples = sum->cnp_samples;
@@ -428,6 +426,8 @@ static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
     o->nak_samples = sum->naks;
     o->has_rnr_samples = sum->rnrs > 0;
     o->rnr_samples = sum->rnrs;
+    o->has_no_credit_samples = sum->no_credits > 0;
+    o->no_credit_samples = sum->no_credits;
     o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
     o->queue_max_bytes = sum->queue_bytes;
     o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;

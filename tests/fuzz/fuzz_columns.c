@@ -29,6 +29,7 @@ static void fill_rest(Fabrictrace__Observation *m, const struct ft_observed *o)
     m->frame_max_bytes = o->frame_max_bytes;
     m->nak_samples = o->nak_samples;
     m->rnr_samples = o->rnr_samples;
+    m->no_credit_samples = o->no_credit_samples;
     m->source_routed = o->source_routed;
 }
 
@@ -85,7 +86,8 @@ static void compare(void *arg, const struct ft_observed *o)
                        o->has_ttl == e->o.has_ttl && o->ttl == e->o.ttl,
                    "the same queue pair and TTL");
     ft_fuzz_assert(o->ce_samples == e->o.ce_samples && o->cnp_samples == e->o.cnp_samples &&
-                       o->nak_samples == e->o.nak_samples && o->rnr_samples == e->o.rnr_samples,
+                       o->nak_samples == e->o.nak_samples && o->rnr_samples == e->o.rnr_samples &&
+                       o->no_credit_samples == e->o.no_credit_samples,
                    "the same marks and answers");
     ft_fuzz_assert(o->has_queue == e->o.has_queue && o->queue_max_bytes == e->o.queue_max_bytes &&
                        o->has_transit == e->o.has_transit &&

@@ -139,7 +139,7 @@ async function diagnosis(context, url) {
     check('which queue pairs they move, from which path to which, and whether samples confirm it', moved.length === 2 && /10\.1\.0\.1:50001-10\.1\.1\.1.*confirmed.*leaf1 \S+ > spine1 Ethernet2 > leaf2.*leaf1 \S+ > spine2 Ethernet2 > leaf2/.test(moved[0]) && /50002.*awaited/.test(moved[1]), moved.join(' | '));
     const facts = await page.locator('main .facts').first().textContent();
     check('when it sends is said, as known by its flows', facts.includes('an exchange every 12.3 s, regularity 0.81 of 1; sends 42 % of the time'), facts);
-    check('what its flows sent in the window', ['Messages1.1 a second, about 262 kB each', '18 of 900 samples', '2 negative, 0 not ready'].every((t) => facts.includes(t)), facts);
+    check('what its flows sent in the window', ['Messages1.1 a second, about 262 kB each', '18 of 900 samples', '2 negative, 0 not ready', '7 acknowledgements'].every((t) => facts.includes(t)), facts);
     const spread = await page.getByRole('region', { name: 'Spread of the job at each group' }).locator('tbody tr').allTextContents();
     check('how it spreads: the least even group first, with the link that takes nothing', spread.length === 2 && /^leaf1\/up.*40, 2 sprayed.*3 of 4.*2\.8.*10\.2 \(8\.1 to 12\.4\).*leaf1 Ethernet52 without a sample/.test(spread[0]) && /^leaf2\/up.*4 of 4.*none beyond chance/.test(spread[1]), spread.join(' | '));
     await card.getByRole('link', { name: 'leaf1 Ethernet49', exact: true }).click();

@@ -378,7 +378,7 @@ export class Paper {
                 answers: [{ ttl: 1, sent: 1, address: '10.1.0.254', switch: 'leaf1', gap: 'next' }, { ttl: 2, sent: 3, gap: 'silent' }],
             }] : []);
         case 'rhythms':
-            return list(query.get('job') === '88' ? [{ schema: 'fabrictrace.rhythm.v1', ...this.span(this.number), job: '88', samples: 4711, resolution_ms: 1000, period_ms: 12300, regularity: 0.81, exchange: 0.42, messages: 4000, message_bytes: 1048576000, numbered_samples: 900, psn_back_samples: 18, nak_samples: 2 }]
+            return list(query.get('job') === '88' ? [{ schema: 'fabrictrace.rhythm.v1', ...this.span(this.number), job: '88', samples: 4711, resolution_ms: 1000, period_ms: 12300, regularity: 0.81, exchange: 0.42, messages: 4000, message_bytes: 1048576000, numbered_samples: 900, psn_back_samples: 18, nak_samples: 2, no_credit_samples: 7 }]
                 : query.get('job') === '89' ? [{ schema: 'fabrictrace.rhythm.v1', ...this.span(this.number), job: '89', samples: 900, resolution_ms: 1000 }] : []);
         case 'spread':
             return list(query.get('job') === '88' ? [

@@ -112,6 +112,7 @@ static void any_sums(struct made *m)
     m->o.frame_max_bytes = m->o.frame_min_bytes + dice(2) * dice(9000);
     m->o.nak_samples = dice(5) ? 0 : dice(9);
     m->o.rnr_samples = dice(5) ? 0 : dice(9);
+    m->o.no_credit_samples = dice(5) ? 0 : dice(9);
     m->o.source_routed = dice(4) == 0;
     m->o.read_responses = dice(4) == 0;
     m->o.read_requests = dice(4) == 0;
@@ -176,6 +177,7 @@ static void same(const struct ft_observed *got, const struct ft_observed *want)
     ck_assert_uint_eq(got->frame_max_bytes, want->frame_max_bytes);
     ck_assert_uint_eq(got->nak_samples, want->nak_samples);
     ck_assert_uint_eq(got->rnr_samples, want->rnr_samples);
+    ck_assert_uint_eq(got->no_credit_samples, want->no_credit_samples);
     ck_assert(got->source_routed == want->source_routed);
     ck_assert(got->read_responses == want->read_responses);
     ck_assert(got->read_requests == want->read_requests);
@@ -365,7 +367,7 @@ static const char three[] =
     "\"sampling_rate\":100}],\"lengths\":[64],\"source\":[0,0,0],\"src\":[0,1,0],\"dst\":[1,0,1],"
     "\"sport\":[1,2,65535],\"samples\":[1,2,3],\"length\":[1,0,1],\"bytes\":[0,777,0],"
     "\"first_after\":[1,-1,5],\"outer_src\":[0,0,1],\"source_routed\":[0,0,1],"
-    "\"reads\":[0,1,2]}";
+    "\"reads\":[0,1,2],\"no_credit_samples\":[0,4,0]}";
 
 static struct message read_three(void)
 {
@@ -398,6 +400,7 @@ START_TEST(columns_are_read_as_the_contract_says)
     ck_assert_uint_eq(o.first_ms, START_MS);
     ck_assert_uint_eq(o.bytes, 777);
     ck_assert(o.read_responses && !o.read_requests);
+    ck_assert_uint_eq(o.no_credit_samples, 4);
     ck_assert(ft_columns_next(&r, &o));
     ck_assert_uint_eq(o.tuple.sport, 49151);
     ck_assert_uint_eq(o.first_ms, START_MS + 5);
@@ -438,6 +441,7 @@ SPOIL(length_beyond, m->length[1] = 2)
 SPOIL(port_beyond, m->sport[0] = 65536)
 SPOIL(neither_0_nor_1, m->source_routed[1] = 2)
 SPOIL(more_than_both, m->reads[1] = 4)
+SPOIL(shorter_credits, m->n_no_credit_samples = 2)
 SPOIL(address_of_3_bytes, m->addresses[0].len = 3)
 SPOIL(no_time, m->has_time_ms = false)
 
@@ -456,6 +460,7 @@ START_TEST(lists_that_do_not_fit_together_are_refused)
     ck_assert_int_eq(refuses(port_beyond), -EBADMSG);
     ck_assert_int_eq(refuses(neither_0_nor_1), -EBADMSG);
     ck_assert_int_eq(refuses(more_than_both), -EBADMSG);
+    ck_assert_int_eq(refuses(shorter_credits), -EBADMSG);
     ck_assert_int_eq(refuses(address_of_3_bytes), -EBADMSG);
     ck_assert_int_eq(refuses(no_time), -EBADMSG);
 }

@@ -41,7 +41,7 @@ static struct ft_sflow_flow flow_of(uint16_t sport)
         .out = {FT_SFLOW_IF_INDEX, 49},
         .frame_bytes = 1086,
         .has_packet = true,
-        .packet = {.bth = FT_BTH_DATA, .dst_qp = 17, .ecn = 2},
+        .packet = {.bth = FT_BTH_DATA, .dst_qp = 17, .ecn = 2, .syndrome = FT_AETH_PLAIN},
     };
 
     flow.packet.tuple.src = ft_ip4((const uint8_t[]){10, 0, 1, 1});
@@ -194,7 +194,7 @@ START_TEST(refusals_are_counted_by_their_syndrome)
 {
     struct ft_fold *fold = ft_fold_new(16, 0);
     struct ft_sflow_flow flow = flow_of(49441);
-    const uint8_t syndromes[] = {0x00, 0x1f, 0x20, 0x60, 0x61, 0x64};
+    const uint8_t syndromes[] = {0x00, 0x00, 0x01, 0x1f, 0x20, 0x40, 0x60, 0x61, 0x64, 0x80};
     const Fabrictrace__Observation *o;
 
     flow.packet.opcode = 0x11;
@@ -204,9 +204,10 @@ START_TEST(refusals_are_counted_by_their_syndrome)
         add(fold, &flow, 5);
     }
     o = flush_one(fold);
-    ck_assert_uint_eq(o->ack_samples, 6);
+    ck_assert_uint_eq(o->ack_samples, 10);
     ck_assert_uint_eq(o->rnr_samples, 1);
     ck_assert_uint_eq(o->nak_samples, 3);
+    ck_assert_uint_eq(o->no_credit_samples, 2);
     ck_assert(!o->has_psn && !o->has_message_starts);
     drop_records();
     ft_fold_free(fold);

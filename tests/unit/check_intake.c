@@ -494,6 +494,27 @@ START_TEST(the_receivers_queue_pair_is_the_flows_destination)
 }
 END_TEST
 
+/* What an acknowledgement says needs one. */
+START_TEST(answers_are_no_more_than_acknowledgements)
+{
+    struct ft_observed o = {.samples = 3, .ack_samples = 2};
+    uint32_t *const answers[] = {&o.nak_samples, &o.rnr_samples, &o.no_credit_samples};
+    struct ft_numbered got = {.acks = 0};
+
+    ck_assert(!ft_intake_numbered(&o, &got));
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        *answers[i] = 2;
+        ck_assert(ft_intake_numbered(&o, &got));
+        ck_assert_uint_eq(got.naks, o.nak_samples);
+        ck_assert_uint_eq(got.rnrs, o.rnr_samples);
+        ck_assert_uint_eq(got.no_credits, o.no_credit_samples);
+        *answers[i] = 3;
+        ck_assert(!ft_intake_numbered(&o, &got));
+        *answers[i] = 0;
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              the_receivers_queue_pair_is_the_flows_destination,
              observations_in_columns_are_replayed_as_single_ones_are,
@@ -502,4 +523,4 @@ FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
              progress_goes_out_when_it_says_whose, volumes_saturate_where_they_enter,
              no_port_is_faster_than_a_petabit, a_sampling_rate_of_0_is_reported,
-             lines_are_numbered_as_an_editor_does)
+             answers_are_no_more_than_acknowledgements, lines_are_numbered_as_an_editor_does)

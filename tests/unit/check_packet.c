@@ -138,6 +138,30 @@ START_TEST(cut_heads)
 }
 END_TEST
 
+/* Where it is cut off, or there is none, nothing is said of credits. */
+START_TEST(syndromes_of_acks)
+{
+    static const uint8_t opcodes[] = {0x11, 0xb1, 0x06, 0x10, 0x81};
+    const size_t bth_at = 14 + 20 + 8;
+    struct ft_writer w;
+    struct ft_packet k;
+
+    for (size_t i = 0; i < sizeof(opcodes); i++)
+        for (unsigned syndrome = 0; syndrome < 256; syndrome++) {
+            bool ack = i < 2;
+
+            roce4(&w);
+            w.bytes[bth_at] = opcodes[i];
+            w.bytes[bth_at + 12] = (uint8_t)syndrome;
+            ck_assert_int_eq(decode(FT_LINK_ETHERNET, w.bytes, bth_at + 12, &k), FT_PACKET_OK);
+            ck_assert(k.bth != FT_BTH_NONE && k.syndrome == FT_AETH_PLAIN);
+            ck_assert_int_eq(decode_frame(&w, &k), FT_PACKET_OK);
+            ck_assert_uint_eq(k.syndrome, ack ? syndrome : FT_AETH_PLAIN);
+            ck_assert(FT_AETH_IS_NO_CREDIT(k.syndrome) == (ack && syndrome == 0));
+        }
+}
+END_TEST
+
 START_TEST(ipv4_options)
 {
     struct ft_writer w;
@@ -457,5 +481,5 @@ END_TEST
 
 FT_UNIT_MAIN("packet", plain_frames_are_no_special_case, mpls_label_stacks, roce_over_ipv4,
              roce_over_ipv6, vlan_tags, other_links, cut_heads, ipv4_options, fragments,
-             ipv6_extensions, padding_is_not_ports, contradictions, other_protocols, opcode_classes,
-             udp_payload)
+             ipv6_extensions, padding_is_not_ports, contradictions, other_protocols,
+             syndromes_of_acks, opcode_classes, udp_payload)

@@ -35,6 +35,8 @@ export function sentFacts(r: Rhythm): [string, string][] {
         facts.push(['Sent again or overtaken', `${count(r.psn_back_samples)} of ${count(r.numbered_samples ?? 0)} samples`]);
     if (r.nak_samples !== undefined || r.rnr_samples !== undefined)
         facts.push(['Samples that refuse', `${count(r.nak_samples ?? 0)} negative, ${count(r.rnr_samples ?? 0)} not ready`]);
+    if (r.no_credit_samples !== undefined)
+        facts.push(['Samples without credits', `${count(r.no_credit_samples)} acknowledgements`]);
     return facts;
 }
 

@@ -109,6 +109,7 @@ function FlowFacts({ p }: { p: Path }): JSX.Element {
             p.messages !== undefined && p.messages > 0 && p.bytes !== undefined && ['Messages', `${count(p.messages)} in the window, about ${bytes(p.bytes / p.messages)} each`],
             p.psn_back_samples !== undefined && p.psn_back_samples > 0 && ['Sent again or overtaken', `${count(p.psn_back_samples)} of ${count(p.numbered_samples)} samples`],
             (p.nak_samples !== undefined || p.rnr_samples !== undefined) && ['Samples that refuse', `${count(p.nak_samples ?? 0)} negative, ${count(p.rnr_samples ?? 0)} not ready`],
+            p.no_credit_samples !== undefined && ['Samples without credits', `${count(p.no_credit_samples)} acknowledgements`],
             p.role !== undefined && ['Role', p.role],
             p.qp !== undefined && ['Queue pair', `${p.qp.local ?? '?'} to ${p.qp.remote ?? '?'}`],
             p.pairing?.by !== undefined && ['Other end', `${p.pairing.host ?? ''} ${p.pairing.device ?? ''}, known by ${words(p.pairing.by)}`],

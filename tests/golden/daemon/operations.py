@@ -30,7 +30,9 @@ DEVIATIONS = 4
 SEND, WRITE, ANSWER = (0x04, 0x00, 0x01, 0x02), (0x0a, 0x06, 0x07, 0x08), (0x10, 0x0d, 0x0e, 0x0f)
 WITH_IMMEDIATE = (0x0b, 0x06, 0x07, 0x09)
 # Syndromes of acknowledgements (section 9.7.5.2.1): bits 6 and 5 say what it is; by their weight.
-GRANTED, NOT_READY, REFUSED, RESERVED = range(0x00, 0x20), range(0x20, 0x40), range(0x60, 0x65), range(0x40, 0x60)
+GRANTED, NOT_READY, REFUSED, RESERVED = range(0x01, 0x20), range(0x20, 0x40), range(0x60, 0x65), range(0x40, 0x60)
+
+NO_CREDIT = [0x00]  # positive, but no receive is posted
 
 # Source port: (opcodes, packets of messages in turn, packets that are sent again each second, share of
 # acknowledgements that are not ready and that refuse).
@@ -42,6 +44,7 @@ FLOWS = {
     50004: (WRITE, (64,), 2000, 0.1, 0.1),
     50005: (WITH_IMMEDIATE, (3, 1, 2), 10000, 0, 0),
 }
+WITHOUT_CREDIT = {50002: 0.2, 50004: 0.1}  # of the acknowledgements
 
 # What agents say: of which job a flow is in a second, by (source port, whether it answers). Who answers 50000 sends
 # nothing that is numbered, and 50003 gets another job within a window, in which it counts for neither.
@@ -108,12 +111,14 @@ def data(rng, sport, truth):
 
 def acknowledgements(rng, sport, truth):
     _, _, _, not_ready, refused = FLOWS[sport]
+    bad, without = not_ready + refused, WITHOUT_CREDIT.get(sport, 0)
     second = 0.0
     while (second := second + rng.expovariate(ACKS_A_SECOND)) < WINDOW_S * WINDOWS:
         drawn = rng.random()
-        kind = ("rnr" if drawn < not_ready else "nak" if drawn < not_ready + refused else
+        kind = ("rnr" if drawn < not_ready else "nak" if drawn < bad else "no credit" if drawn < bad + without else
                 "reserved" if drawn > 0.95 else "granted")
-        syndrome = rng.choice({"rnr": NOT_READY, "nak": REFUSED, "reserved": RESERVED, "granted": GRANTED}[kind])
+        syndrome = rng.choice({"rnr": NOT_READY, "nak": REFUSED, "reserved": RESERVED, "granted": GRANTED,
+                               "no credit": NO_CREDIT}[kind])
         truth[sport, int(second) // WINDOW_S][kind] += 1
         aeth = bytes([syndrome, 0, 0, 1])
         frame = packet(sport, host.ACK, int(second * RATE), aeth + bytes(4), True)
@@ -184,7 +189,8 @@ def test_messages(name, r, sport, truth):
     equal(f"{name}: sent again", r["psn_back_samples"], truth["again"])
 
 
-SUMS = ("messages", "message_bytes", "numbered_samples", "psn_back_samples", "nak_samples", "rnr_samples")
+SUMS = ("messages", "message_bytes", "numbered_samples", "psn_back_samples", "nak_samples", "rnr_samples",
+        "no_credit_samples")
 
 
 def jobs_in(sport, answers, window):
@@ -205,8 +211,8 @@ def test_job(name, rhythm, flows):
             sent, part = sender.packets(), sender.messages / sender.total
             messages += sent * part
             variance += sent ** 2 * part * (1 - part) / of["samples"]
-        drawn.update({"nak_samples": of["nak"], "rnr_samples": of["rnr"]} if answers else
-                     {"numbered_samples": of["samples"], "psn_back_samples": of["again"]})
+        drawn.update({"nak_samples": of["nak"], "rnr_samples": of["rnr"], "no_credit_samples": of["no credit"]}
+                     if answers else {"numbered_samples": of["samples"], "psn_back_samples": of["again"]})
     equal(f"{name}: sums of its flows' records", {key: rhythm[key] for key in SUMS if key in rhythm},
           {key: n for key, n in sums.items() if n or key == "psn_back_samples"})
     equal(f"{name}: what was generated", [rhythm.get(key, 0) for key in SUMS[2:]], [drawn[key] for key in SUMS[2:]])
@@ -241,14 +247,16 @@ def main():
         test_messages(name, r, sport, of)
         equal(f"{name}: what its receiver refuses", (back.get("nak_samples", 0), back.get("rnr_samples", 0)),
               (of["nak"], of["rnr"]))
-        check(f"{name}: the sender refuses nothing", "nak_samples" not in r and "rnr_samples" not in r, r)
+        equal(f"{name}: how often it has no credits", back.get("no_credit_samples"), of["no credit"] or None)
+        check(f"{name}: the sender refuses nothing", not {"nak_samples", "rnr_samples", "no_credit_samples"} & set(r), r)
         check(f"{name}: acknowledgements are no messages", "messages" not in back and "data_packets" not in back, back)
         for kind, count in of.items():
             parts[sport, kind] += count
     for (sport, kind), count in sorted(parts.items()):
         print(f"{sport}: {kind} {count}")
-    check("some were sent again, not ready and refused",
-          all(parts[key] > 20 for key in ((50004, "again"), (50005, "again"), (50002, "rnr"), (50004, "nak"))), parts)
+    check("some were sent again, not ready, refused and without credits",
+          all(parts[key] > 20 for key in ((50004, "again"), (50005, "again"), (50002, "rnr"), (50004, "nak"),
+                                          (50002, "no credit"))), parts)
     return 1 if rig.failures else 0
 
 
