@@ -44,7 +44,7 @@ struct live {
     const struct ft_agent_settings *settings;
     const char *output;
     void (*check)(const struct ft_run *run, struct ft_diag *diag);
-    char host[HOST_BYTES];
+    char host[HOST_BYTES], source[HOST_BYTES]; /* the same over reloads */
     struct ft_loop *loop;
     struct ft_daemon_link daemon;
     struct ft_uplink *uplink;
@@ -63,11 +63,6 @@ struct live {
     size_t reported_count;
     char user[USER_BYTES];
 };
-
-static const char *source_id(const struct live *live)
-{
-    return live->settings->source_id ? live->settings->source_id : live->host;
-}
 
 static uint64_t lost_of(const struct ft_account *account)
 {
@@ -395,12 +390,12 @@ static void on_notice(void *arg, const uint8_t *payload, size_t len)
 static int start_uplink(struct live *live)
 {
     const struct ft_agent_settings *s = live->settings;
-    const struct ft_uplink_config config = {.host = live->host, .source_id = source_id(live)};
+    const struct ft_uplink_config config = {.host = live->host, .source_id = live->source};
     struct ft_sender_config sender = {
         .endpoint = s->endpoint,
         .others = (const char *const *)s->standby.items,
         .return_ns = s->return_ns,
-        .source_id = source_id(live),
+        .source_id = live->source,
         .program = PROGRAM,
         .queue_bytes_max = s->queue_bytes,
         .retry_min_ns = s->retry_min_ns,
@@ -444,7 +439,7 @@ static int start_services(struct live *live, uint64_t seed)
                                                   .uplink = live->uplink,
                                                   .engine = live->engine,
                                                   .host = live->host,
-                                                  .source = heard ? source_id(live) : NULL,
+                                                  .source = heard ? live->source : NULL,
                                                   .seed = seed,
                                               });
 }
@@ -489,6 +484,8 @@ static int start(struct live *live)
     int code, err;
 
     ft_agent_host(live->settings, live->host, sizeof(live->host));
+    snprintf(live->source, sizeof(live->source), "%s",
+             live->settings->source_id ? live->settings->source_id : live->host);
     live->loss_limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 1};
     live->status_at = ft_mono_now();
     live->loop = ft_loop_new();

@@ -37,11 +37,13 @@ static const struct ft_dialog_line ras_lines[] = {{"CLIENT PROTOCOL 2", "SERVER 
                                                   {"VERBOSE STATUS", NULL}};
 
 struct address {
+    char *endpoint;
     unsigned rounds_left; /* until it is asked again */
 };
 
 struct ft_states {
-    struct ft_states_config config;
+    struct ft_states_config config; /* without what is copied */
+    char *folder;
     struct ft_loop *loop;
     struct ft_uplink *uplink;
     struct ft_watch *timer, *step;
@@ -121,7 +123,7 @@ static void read_ras(struct ft_states *s)
 
     if (ft_ras_read(&ras, s->text.bytes, s->text.len, NODES_MAX, s->task, error)) {
         s->stats.invalid++;
-        warn(s, s->config.addresses[s->at], error[0] ? error : "its status is too long");
+        warn(s, s->addresses[s->at].endpoint, error[0] ? error : "its status is too long");
         return;
     }
     s->stats.answered++;
@@ -142,7 +144,7 @@ static void read_dump(struct ft_states *s)
     }
     if (rc) {
         s->stats.dumps_invalid++;
-        warn(s, s->config.folder, error[0] ? error : "a dump is too long");
+        warn(s, s->folder, error[0] ? error : "a dump is too long");
         ft_flight_free(flight);
         return;
     }
@@ -221,7 +223,7 @@ static void on_answer(void *arg, struct ft_dialog_result *result)
         s->stats.unreachable++;
     /* Where no job runs nobody listens. */
     if (result->rc == -EPROTO || result->rc == -EMSGSIZE)
-        warn(s, s->config.addresses[s->at], result->text);
+        warn(s, s->addresses[s->at].endpoint, result->text);
     s->at++;
     advance(s);
 }
@@ -229,7 +231,7 @@ static void on_answer(void *arg, struct ft_dialog_result *result)
 /* False: it continues by itself. */
 static bool ask(struct ft_states *s)
 {
-    const struct ft_dialog_config dialog = {.endpoint = s->config.addresses[s->at],
+    const struct ft_dialog_config dialog = {.endpoint = s->addresses[s->at].endpoint,
                                             .lines = ras_lines,
                                             .line_count = sizeof(ras_lines) / sizeof(ras_lines[0]),
                                             .answer_max = ANSWER_MAX,
@@ -276,6 +278,22 @@ static void on_round(void *arg)
     advance(s);
 }
 
+/* Settings may be read anew. -ENOMEM. */
+static int copy_texts(struct ft_states *s, const struct ft_states_config *config)
+{
+    s->config = *config;
+    s->config.addresses = NULL;
+    s->config.folder = NULL;
+    for (size_t i = 0; i < config->address_count; i++)
+        if (!(s->addresses[i].endpoint = strdup(config->addresses[i])))
+            return -ENOMEM;
+    if (!config->folder)
+        return 0;
+    s->folder = strdup(config->folder);
+    s->dumps = s->folder ? ft_dumps_new(s->folder) : NULL;
+    return s->dumps ? 0 : -ENOMEM;
+}
+
 struct ft_states *ft_states_new(struct ft_loop *loop, struct ft_uplink *uplink,
                                 const struct ft_states_config *config)
 {
@@ -283,16 +301,13 @@ struct ft_states *ft_states_new(struct ft_loop *loop, struct ft_uplink *uplink,
 
     if (!s)
         return NULL;
-    s->config = *config;
     s->loop = loop;
     s->uplink = uplink;
     s->limit = (struct ft_log_limit){.interval_ns = WARN_NS, .burst = 5};
-    if (config->folder)
-        s->dumps = ft_dumps_new(config->folder);
     s->timer =
         ft_watch_stage(ft_watch_timer(loop, config->interval_ns, on_round, s), "second sources");
     s->step = ft_watch_stage(ft_watch_once(loop, on_step, s), "second sources");
-    if (!s->timer || !s->step || (config->folder && !s->dumps)) {
+    if (copy_texts(s, config) || !s->timer || !s->step) {
         ft_states_free(s);
         return NULL;
     }
@@ -310,6 +325,9 @@ void ft_states_free(struct ft_states *s)
         ;
     end_text(s);
     ft_dumps_free(s->dumps);
+    for (size_t i = 0; i < FT_STATES_ADDRESSES; i++)
+        free(s->addresses[i].endpoint);
+    free(s->folder);
     free(s);
 }
 

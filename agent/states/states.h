@@ -24,7 +24,7 @@
 
 struct ft_states;
 
-/* Borrowed for good. */
+/* Addresses and the folder's name are copied; the rest is borrowed for good. */
 struct ft_states_config {
     char *const *addresses; /* host:port of RAS; ADDRESSES at most */
     size_t address_count;

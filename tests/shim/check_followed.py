@@ -123,6 +123,7 @@ class Followed(unittest.TestCase):
 
     def start_agent(self):
         agent = check_shim.Agent(self.folder, ["--set", f"daemon.endpoint=127.0.0.1:{self.daemon.port}",
+                                               "--set", "source_id=agent-of-node1",
                                                "--set", "daemon.retry_max=200ms",
                                                "--set", "daemon.retry_min=100ms"])
         self.addCleanup(lambda: agent.process.poll() is None and agent.stop(signal.SIGKILL))
@@ -227,6 +228,19 @@ class Followed(unittest.TestCase):
         self.ask(2)
         self.until("no port is given", lambda: self.job.label(2) == 0)
         self.until("and it says so", lambda: self.stands(first, stage="withdrawn", hosts_ended=1))
+        self.assertEqual(self.job.end(), 0)
+
+    def test_reloaded(self):
+        """Settings were read anew: the agent is still the one that the daemon speaks to."""
+        first = 1700000000000
+        for n in (1, 2, 3):
+            self.agent.process.send_signal(signal.SIGHUP)
+            self.until(f"reload {n}", lambda: self.agent.log.read_text().count("reloaded") == n)
+        self.agent.lay_down(plan(first, {2: 1}))
+        self.ask(2)
+        self.until("it is withdrawn, by its agent, too",
+                   lambda: self.stands(first, stage="withdrawn", hosts=1, hosts_ended=1), {2: 2})
+        self.assertEqual(self.job.label(2), 0)
         self.assertEqual(self.job.end(), 0)
 
     def test_stranger(self):

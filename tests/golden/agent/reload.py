@@ -3,14 +3,17 @@
 """The agent over several reloads, without root: what it was started with may be gone by then."""
 import json
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import speed  # noqa: E402
+from ports import free_port  # noqa: E402
 
 AGENT = Path("agent/fabrictrace-agent").resolve()
 WAIT_S = 60
@@ -22,13 +25,28 @@ def wait_until(what, done, log):
     print(f"ok: {what}")
 
 
+class Ras(socketserver.ThreadingTCPServer):
+    """Where RAS is asked; it hangs up."""
+    allow_reuse_address = daemon_threads = True
+    asked = 0
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", free_port()), None)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def finish_request(self, *_):
+        self.asked += 1
+
+
 def main():
+    ras = Ras()
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         sock, config, out = base / "plugin-events.socket", base / "agent.yaml", base / "out.ndjson"
         log = base / "log"
         text = (f"host: reload\ninterfaces: []\nhttp: \"off\"\nrdma: {{enabled: false}}\n"
-                f"nccl: {{socket: {sock}}}\n")
+                f"nccl: {{socket: {sock}}}\n"
+                f"states: {{ras: [\"127.0.0.1:{ras.server_address[1]}\"], interval: 1s}}\n")
         config.write_text(text)
         with log.open("w") as err:
             agent = subprocess.Popen([AGENT, "-c", config, "--output", out], stderr=err)
@@ -39,6 +57,8 @@ def main():
                 config.write_text(text + f"refresh_interval: {n + 9}s\n")
                 agent.send_signal(signal.SIGHUP)
                 wait_until(f"reload {n}", lambda: log.read_text().count("reloaded") == n, log)
+            before = ras.asked
+            wait_until("RAS is asked where it was before", lambda: ras.asked > before + 1, log)
             for blocks, said in (("fc00::/33", "is not an IPv6 prefix"), ("fc00::/32", "reloaded")):
                 before = log.read_text().count(said)
                 config.write_text(text + f'srv6_blocks: ["{blocks}"]\n')
