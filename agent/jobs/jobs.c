@@ -155,12 +155,10 @@ static void on_progress(void *arg, const struct ft_progress_report *report)
 static enum ft_progress_process see_process(struct job *job)
 {
     struct ft_process_seen seen;
-    int rc = ft_process_see(job->who.pid, &seen);
+    int rc = ft_process_see_again(job->who.pid, &job->process, &seen);
 
     if (rc)
         return rc == -ESRCH ? FT_PROCESS_GONE : FT_PROCESS_UNKNOWN;
-    if (job->process.start_ticks && seen.start_ticks != job->process.start_ticks)
-        return FT_PROCESS_GONE;
     job->uninterruptible = seen.state == 'D' ? job->uninterruptible + 1 : 0;
     if (job->uninterruptible > 1)
         return FT_PROCESS_UNINTERRUPTIBLE;

@@ -45,3 +45,18 @@ int ft_process_see(uint32_t pid, struct ft_process_seen *out)
     text[n] = '\0';
     return ft_process_read(text, out);
 }
+
+int ft_process_see_again(uint32_t pid, const struct ft_process_seen *before,
+                         struct ft_process_seen *out)
+{
+    struct ft_process_seen seen;
+    int rc = ft_process_see(pid, &seen);
+
+    if (rc == -ESRCH && before->start_ticks == 0)
+        return -EACCES;
+    if (rc == 0 && before->start_ticks && seen.start_ticks != before->start_ticks)
+        return -ESRCH;
+    if (rc == 0)
+        *out = seen;
+    return rc;
+}

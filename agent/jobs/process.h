@@ -16,7 +16,13 @@ struct ft_process_seen {
 /* -ESRCH: there is none; -EBADMSG: what the kernel says is not understood; or -errno. */
 int ft_process_see(uint32_t pid, struct ft_process_seen *out);
 
-/* The same from the text of its stat file: for tests. */
+/* The same of one that was seen before, start_ticks 0: that was not. -ESRCH also where another
+ * process has its number now; -EACCES: it cannot be seen at all, being of a PID namespace of its
+ * own, or hidden (proc(5), hidepid), which does not say that it has ended. */
+int ft_process_see_again(uint32_t pid, const struct ft_process_seen *before,
+                         struct ft_process_seen *out);
+
+/* What ft_process_see() reads of the text of a stat file: for tests. */
 int ft_process_read(const char *text, struct ft_process_seen *out);
 
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far ranks are that stand, as agent and daemon tell: what each transfer waits for, who never
 began the operation, what the kernel says of the process; a process that is stopped, goes on, dies or
-ends in order; memory full of garbage, and a plugin of another version. Runs in the build folder."""
+ends in order, or that the agent cannot see; memory full of garbage, and a plugin of another version. Runs in the build folder."""
 import array
 import fcntl
 import json
@@ -182,6 +182,31 @@ def garbage(path, bytes_, seed):
     return offer(path, memory), memory
 
 
+def unseen(folder, start):
+    """An agent of a PID namespace of its own, as in a container, sees no process of a job: it does not know
+    how they are, and says of none that it is gone."""
+    if os.geteuid():
+        print("skipped: a PID namespace needs root")
+        return
+    records = Records(folder / "unseen.ndjson")
+    agent = start("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", AGENT, "-c", "/dev/null", "--set",
+                  "host=gpu02", "--set", f"nccl.socket={folder}/unseen.sock", "--set", "nccl.quiet=300ms", "--set",
+                  "rdma.enabled=false", "--set", "http=off", "--output", records.path)
+    job = start(STUCK, PLUGIN, "0", str(RANKS), "send", env={
+        **os.environ, "FABRICTRACE_SOCKET": f"{folder}/unseen.sock"})
+    r = wait_for("unseen: it stands", records, 0, lambda r: r["standing"])
+    check("unseen: nothing is known of its process", r.get("process", "unknown") == "unknown", str(r))
+    job.send_signal(signal.SIGCONT)
+    job.terminate()
+    check("unseen: it ends in order", job.wait(timeout=speed.limit(120)) == 0)
+    wait_for("unseen: its communicator is closed", records, 0, lambda r: r.get("closed"), kind="communicator")
+    check("unseen: it was never said to be gone", not any(
+        r.get("process") == "gone" for r in records.of("progress", 0)))
+    check("unseen: the agent lives", agent.poll() is None)
+    agent.kill()  # unshare passes no other signal on
+    agent.wait()
+
+
 def main():
     jobs, running = {}, []
     seed = int.from_bytes(os.urandom(4), "big")
@@ -192,8 +217,8 @@ def main():
         http, ingest = (f"127.0.0.1:{free_port()}" for _ in range(2))
         log = open(folder / "agent.log", "w+")
 
-        def start(*args, to=subprocess.DEVNULL):
-            running.append(subprocess.Popen([str(a) for a in args], stderr=to, stdout=to))
+        def start(*args, to=subprocess.DEVNULL, env=None):
+            running.append(subprocess.Popen([str(a) for a in args], stderr=to, stdout=to, env=env))
             return running[-1]
 
         try:
@@ -222,6 +247,7 @@ def main():
             client.close()
             old.close()
             check("the agent lives", agent.poll() is None)
+            unseen(folder, start)
         finally:
             for process in [*jobs.values(), *reversed(running)]:
                 if process.poll() is None:

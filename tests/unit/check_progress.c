@@ -454,6 +454,25 @@ START_TEST(the_kernel_says_how_a_process_is)
 }
 END_TEST
 
+START_TEST(who_was_never_seen_is_not_gone)
+{
+    const uint32_t own = (uint32_t)getpid(), nobody = 0x7fffffff;
+    struct ft_process_seen before = {.start_ticks = 0}, seen;
+
+    /* Of another PID namespace the kernel says 0. */
+    ck_assert_int_eq(ft_process_see_again(0, &before, &seen), -EACCES);
+    ck_assert_int_eq(ft_process_see_again(nobody, &before, &seen), -EACCES);
+    ck_assert_int_eq(ft_process_see_again(own, &before, &before), 0);
+    ck_assert_uint_gt(before.start_ticks, 0);
+    ck_assert_int_eq(ft_process_see_again(own, &before, &seen), 0);
+    ck_assert_int_eq(seen.state, 'R');
+    ck_assert_int_eq(ft_process_see_again(nobody, &before, &seen), -ESRCH);
+    /* Its number is another's. */
+    before.start_ticks++;
+    ck_assert_int_eq(ft_process_see_again(own, &before, &seen), -ESRCH);
+}
+END_TEST
+
 FT_UNIT_MAIN("progress", what_begins_in_the_future_stands_from_when_it_is_seen,
              what_moves_is_not_reported_what_stands_is,
              an_operation_that_takes_long_is_reported_while_it_moves, pauses_are_reported_rarely,
@@ -462,4 +481,4 @@ FT_UNIT_MAIN("progress", what_begins_in_the_future_stands_from_when_it_is_seen,
              a_process_that_is_stopped_or_gone_is_reported_at_once,
              another_communicator_in_the_same_slot_begins_anew, what_finds_no_room_is_counted,
              what_is_being_written_is_not_read, garbage_is_bounded,
-             the_kernel_says_how_a_process_is)
+             the_kernel_says_how_a_process_is, who_was_never_seen_is_not_gone)
