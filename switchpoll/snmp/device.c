@@ -157,7 +157,7 @@ void ft_device_begin(struct ft_device *d, const struct ft_snmp_varbind *varbinds
     d->begun = now;
     d->poll++;
     d->moves = 0;
-    d->counters_read = false;
+    d->counters_read = d->ports_away = false;
     d->neighbors_read = false;
     d->not_increasing = false;
     d->truncated = false;
@@ -239,14 +239,25 @@ static void close_complete(struct ft_device *d, enum ft_mib_table table)
     }
 }
 
+/* Whether nobody has answered a table of interfaces. */
+static bool is_unanswered(const struct ft_device *d, const struct ft_walk *walk)
+{
+    if (walk->cells > 0 || d->ports.count == 0)
+        return false;
+    return walk->table == FT_MIB_COUNTERS || walk->table == FT_MIB_NAMES ||
+           (walk->table == FT_MIB_LAG && d->ports_away);
+}
+
 void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool complete)
 {
     d->stats.not_increasing += walk->not_increasing;
     d->stats.truncated += walk->truncated;
     d->not_increasing |= walk->not_increasing;
     d->truncated |= walk->truncated;
-    if (complete)
+    if (complete && !is_unanswered(d, walk))
         close_complete(d, walk->table);
+    else if (complete && walk->table == FT_MIB_COUNTERS)
+        d->ports_away = true;
 }
 
 bool ft_device_has_new_neighbors(const struct ft_device *d)

@@ -135,6 +135,7 @@ struct ft_device {
     bool restarted; /* found by this poll */
     bool names_due;
     bool counters_read; /* complete, by this poll */
+    bool ports_away;    /* IF-MIB answered none in this poll, and did before */
     bool stale;         /* no counter moved since the last poll */
     bool frozen;        /* and none has for long */
     bool not_increasing;
@@ -176,7 +177,9 @@ void ft_device_lldp_again(struct ft_device *d, const struct ft_snmp_varbind *var
 /* A cell of a table; `when` the agent answered it. An unknown ifIndex makes names due. */
 void ft_device_cell(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when);
 
-/* The table was read completely, or not. */
+/* The table was read completely, or not. An agent whose interfaces are served by a sub-agent
+ * (AgentX, RFC 2741) answers as if it had no such table while that one is away: where it had ports
+ * before, what is known of them stays. */
 void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool complete);
 
 /* Whether this poll found neighbours, so that lldpLocPortTable is worth reading. It is read every

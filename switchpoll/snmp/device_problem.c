@@ -59,6 +59,8 @@ void ft_device_problem(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM
                      "passes at all");
     if (d->ports.count == 0)
         say(problem, "IF-MIB answers no port");
+    else if (d->ports_away)
+        say(problem, "IF-MIB answers no port any more: those of before are kept");
     else if (!has_counters(d))
         say(problem, "IF-MIB answers no 64-bit counters");
     if (!d->has_lldp)

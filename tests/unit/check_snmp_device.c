@@ -89,6 +89,52 @@ START_TEST(new_and_gone_ports)
 }
 END_TEST
 
+/* As where the sub-agent that serves them is started anew. */
+START_TEST(ports_outlast_their_sub_agent)
+{
+    struct answers lag = {0};
+    const struct answers none = {0};
+    char problem[FT_DEVICE_PROBLEM_BYTES];
+
+    set_up();
+    begin();
+    ports(three, 3);
+    set_number(answer(&lag, FT_MIB_LAG, 0, INDEX(1)), FT_SNMP_INTEGER, 3);
+    feed(&lag, FT_MIB_LAG);
+    ft_device_end(device, now());
+    now_s += 30;
+    begin();
+    feed(&none, FT_MIB_COUNTERS);
+    feed(&none, FT_MIB_LAG);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(device->ports.count, 3);
+    ck_assert_str_eq(device->ports.items[1].name, "Eth1/2");
+    ck_assert_uint_eq(device->ports.items[0].lag_ifindex, 3);
+    counted = 0;
+    ft_report_counters(device, &sink);
+    ck_assert_uint_eq(counted, 0);
+    ft_device_problem(device, problem);
+    ck_assert_ptr_nonnull(strstr(problem, "no port any more"));
+    now_s += 30;
+    begin();
+    count(2, 5);
+    feed(&none, FT_MIB_LAG);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(device->ports.count, 1);
+    ft_device_problem(device, problem);
+    ck_assert_ptr_null(strstr(problem, "no port"));
+    ft_device_free(device);
+    /* It went between the counters and the names. */
+    set_up();
+    begin();
+    count(2, 5);
+    feed(&none, FT_MIB_NAMES);
+    ft_device_end(device, now());
+    ck_assert(device->names_due);
+    ft_device_free(device);
+}
+END_TEST
+
 /* Counters that stand still are not published: they would say that there was no traffic. */
 START_TEST(frozen)
 {
@@ -264,4 +310,5 @@ START_TEST(hostile_text)
 END_TEST
 
 FT_UNIT_MAIN("snmp_device", ports_of_all_devices_have_a_cap, half_a_table, restarts,
-             new_and_gone_ports, frozen, members_of_a_lag, pause_and_pfc, caps, hostile_text)
+             new_and_gone_ports, ports_outlast_their_sub_agent, frozen, members_of_a_lag,
+             pause_and_pfc, caps, hostile_text)

@@ -72,6 +72,7 @@ static inline void feed(const struct answers *a, enum ft_mib_table table)
                 continue;
             cell.index = v->oid + prefix->len;
             cell.index_len = v->oid_len - prefix->len;
+            walk.cells++;
             ft_device_cell(device, &cell, (struct ft_wall){now_s * 1000});
         }
     }
