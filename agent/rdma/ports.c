@@ -73,6 +73,19 @@ void ft_rdma_ports_note(struct ft_rdma_ports *p, const char *device, uint32_t dr
     snprintf(port->netdev, sizeof(port->netdev), "%s", netdev);
 }
 
+/* Some drivers have counters of 32 bits (mlx5 those of its queues), which begin again: from their
+ * upper half to the lower one the shorter difference is the one forward. Any other way back is a
+ * driver that was loaded anew. */
+static uint64_t growth_of(uint64_t before, uint64_t now)
+{
+    const uint64_t half = UINT64_C(1) << 31;
+    uint64_t wrapped = (now - before) & UINT32_MAX;
+
+    if (now >= before)
+        return now - before;
+    return before >= half && before <= UINT32_MAX && wrapped < half ? wrapped : 0;
+}
+
 static void report_port(const char *sysfs, struct port *port, struct ft_mono now,
                         struct ft_wall wall,
                         void (*emit)(void *arg, const struct ft_rdma_port_report *report),
@@ -102,8 +115,7 @@ static void report_port(const char *sysfs, struct port *port, struct ft_mono now
     if (count > 0 && count == port->count) {
         report.interval_ns = ft_mono_since_ns(now, port->time);
         for (size_t i = 0; i < count; i++)
-            if (port->counters[i].value >= before[i].value)
-                growth[i] = port->counters[i].value - before[i].value;
+            growth[i] = growth_of(before[i].value, port->counters[i].value);
     }
     port->time = now;
     emit(arg, &report);

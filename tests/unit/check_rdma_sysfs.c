@@ -256,14 +256,25 @@ START_TEST(growth_is_since_the_report_before)
     put("hw_counters/np_cnp_sent", "1");
     ft_rdma_ports_report(ports, (struct ft_mono){6}, (struct ft_wall){0}, take, NULL);
     ck_assert_uint_eq(reported.growth, 0);
+    /* One of 32 bits begins again. */
+    put("hw_counters/np_cnp_sent", "4294967290");
+    ft_rdma_ports_report(ports, (struct ft_mono){6}, (struct ft_wall){0}, take, NULL);
+    put("hw_counters/np_cnp_sent", "6");
+    ft_rdma_ports_report(ports, (struct ft_mono){6}, (struct ft_wall){0}, take, NULL);
+    ck_assert_uint_eq(reported.growth, 12);
+    put("hw_counters/np_cnp_sent", "4294967297");
+    ft_rdma_ports_report(ports, (struct ft_mono){6}, (struct ft_wall){0}, take, NULL);
+    put("hw_counters/np_cnp_sent", "3");
+    ft_rdma_ports_report(ports, (struct ft_mono){6}, (struct ft_wall){0}, take, NULL);
+    ck_assert_uint_eq(reported.growth, 0);
     /* With another set of counters nothing can be compared. */
     put("hw_counters/new", "1");
     ft_rdma_ports_report(ports, (struct ft_mono){7}, (struct ft_wall){0}, take, NULL);
     ck_assert_int_eq(reported.interval_ns, 0);
-    ck_assert_uint_eq(reported.count, 4);
+    ck_assert_uint_eq(reported.count, 8);
     ft_rdma_ports_look(ports);
     ft_rdma_ports_report(ports, (struct ft_mono){8}, (struct ft_wall){0}, take, NULL);
-    ck_assert_uint_eq(reported.count, 4);
+    ck_assert_uint_eq(reported.count, 8);
     ft_rdma_ports_free(ports);
     drop();
 }
