@@ -3,6 +3,8 @@
 
 #include "agent/report/flow.h"
 
+#include <stdio.h>
+
 #define NS_PER_MS 1000000
 
 static Fabrictrace__Direction direction(enum ft_flow_direction direction)
@@ -27,12 +29,20 @@ static void fill_counts(const struct ft_flow_counts *counts, Fabrictrace__FlowRe
     m->bytes = counts->bytes;
 }
 
-static void fill_owner(const struct ft_flow_report *report, Fabrictrace__FlowReport *m)
+static char *copy(char text[FT_OWNER_TEXT_BYTES], const char *from)
 {
-    m->has_pid = report->pid != 0;
-    m->pid = report->pid;
-    m->comm = (char *)(uintptr_t)report->comm;
-    m->job = (char *)(uintptr_t)report->job;
+    if (!from)
+        return NULL;
+    snprintf(text, FT_OWNER_TEXT_BYTES, "%s", from);
+    return text;
+}
+
+static void fill_owner(const struct ft_flow_report *report, struct ft_flow_record *out)
+{
+    out->report.has_pid = report->pid != 0;
+    out->report.pid = report->pid;
+    out->report.comm = copy(out->comm, report->comm);
+    out->report.job = copy(out->job, report->job);
 }
 
 void ft_report_flow(const struct ft_flow_report *report, const char *host, const char *interface,
@@ -69,7 +79,7 @@ void ft_report_flow(const struct ft_flow_report *report, const char *host, const
         fill_counts(&report->counts, m);
     }
     m->has_source_routed = m->source_routed = report->source_routed;
-    fill_owner(report, m);
+    fill_owner(report, out);
     /* protobuf-c takes no const, though it changes nothing. */
     m->members = (char **)(uintptr_t)report->members;
     m->n_members = report->member_count;

@@ -38,7 +38,7 @@ struct ft_uplink *ft_uplink_to_file(const struct ft_uplink_config *config, const
 /* Unflushed records are lost. */
 void ft_uplink_free(struct ft_uplink *uplink);
 
-/* interface and the report's texts must stay where they are until the next flush. */
+/* interface and the names of members must stay where they are until the next flush. */
 void ft_uplink_flow(struct ft_uplink *uplink, const struct ft_flow_report *report,
                     const char *interface);
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/report/flow.h"
 #include "tests/unit/unit.h"
 
 /* Ticks since boot at which every round begins. */
@@ -112,6 +113,32 @@ START_TEST(a_dying_process_keeps_its_job)
     for (int i = 0; i < 100; i++)
         ft_owners_round(o, ROUND_TICKS);
     ck_assert_str_eq(ft_owners_get(o, 4121)->job, "88");
+    end(o);
+}
+END_TEST
+
+START_TEST(what_is_reported_of_an_owner_outlasts_him)
+{
+    static const char slurm[] = "SLURM_JOB_ID=88";
+    struct ft_flow_report report = {.pid = 4121, .ended = true};
+    struct ft_owners *o = new_owners(NULL);
+    struct ft_flow_record record;
+
+    write_stat("4121", "train.py", 1000);
+    write_file("4121", "environ", slurm, sizeof(slurm));
+    ck_assert_ptr_nonnull(ft_owners_get(o, 4121));
+    ft_owners_round(o, ROUND_TICKS);
+    drop("4121");
+    report.comm = ft_owners_last(o, 4121)->comm;
+    report.job = ft_owners_last(o, 4121)->job;
+    ft_report_flow(&report, "gpu01", "", &record);
+    /* Another flow of his is not over yet; then comes one of somebody else. */
+    ck_assert_ptr_null(ft_owners_get(o, 4121));
+    write_stat("4122", "other.py", 2000);
+    ck_assert_ptr_nonnull(ft_owners_get(o, 4122));
+    ck_assert_str_eq(record.report.comm, "train.py");
+    ck_assert_str_eq(record.report.job, "88");
+    drop("4122");
     end(o);
 }
 END_TEST
@@ -253,6 +280,7 @@ START_TEST(the_owner_of_a_thread_is_its_process)
 END_TEST
 
 FT_UNIT_MAIN("owners", a_number_given_to_another_process_is_another_owner,
-             a_dying_process_keeps_its_job, the_configured_variable_comes_first,
-             a_broken_stat_is_no_owner, control_groups_name_jobs,
-             who_came_after_the_list_is_no_owner, the_owner_of_a_thread_is_its_process)
+             a_dying_process_keeps_its_job, what_is_reported_of_an_owner_outlasts_him,
+             the_configured_variable_comes_first, a_broken_stat_is_no_owner,
+             control_groups_name_jobs, who_came_after_the_list_is_no_owner,
+             the_owner_of_a_thread_is_its_process)
