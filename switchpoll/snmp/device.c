@@ -164,6 +164,8 @@ void ft_device_begin(struct ft_device *d, const struct ft_snmp_varbind *varbinds
     clear_locals(&d->locals_new);
     clear_neighbors(&d->neighbors_new);
     d->address_new_count = 0;
+    for (size_t i = 0; i < d->ports.count; i++)
+        d->ports.items[i].lag_new = 0;
 }
 
 void ft_device_lldp(struct ft_device *d, const struct ft_snmp_varbind *v, size_t count)
