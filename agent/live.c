@@ -52,6 +52,7 @@ struct live {
     struct ft_http *http;
     struct ft_services services;
     struct ft_watch *tick, *rescan;
+    int addresses_err; /* as last logged */
     struct ft_log_limit loss_limit;
     uint64_t lost;
     uint64_t packets;
@@ -188,8 +189,11 @@ static void scan_addresses(void *arg)
         err = ft_sniffer_add_addresses(live->settings->interfaces.items[i], RDMA_ROOT, interfaces);
     if (!err)
         err = ft_interfaces_scan(interfaces);
-    if (err)
-        ft_log(FT_LOG_WARNING, "local addresses: %s", strerror(-err));
+    /* Looked at every ten seconds, said once. */
+    if (err && err != live->addresses_err)
+        ft_log(FT_LOG_WARNING, "local addresses: %s",
+               err == -ENOSPC ? "there are more than are kept" : strerror(-err));
+    live->addresses_err = err;
 }
 
 static bool on_stop(void *arg)

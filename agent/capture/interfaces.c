@@ -97,33 +97,56 @@ void ft_interfaces_forget(struct ft_interfaces *x)
     ft_table_clear(x->addresses);
 }
 
+static bool read_address(const struct ifaddrs *a, struct ft_ip *ip)
+{
+    if (!a->ifa_addr)
+        return false;
+    if (a->ifa_addr->sa_family == AF_INET) {
+        struct sockaddr_in in;
+
+        memcpy(&in, a->ifa_addr, sizeof(in));
+        *ip = ft_ip4((const uint8_t *)&in.sin_addr);
+        return true;
+    }
+    if (a->ifa_addr->sa_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+
+        memcpy(&in6, a->ifa_addr, sizeof(in6));
+        *ip = ft_ip6(in6.sin6_addr.s6_addr);
+        return true;
+    }
+    return false;
+}
+
+static int take(struct ft_interfaces *x, const struct ifaddrs *list, bool numbered)
+{
+    int err = 0;
+
+    for (const struct ifaddrs *a = list; a && !err; a = a->ifa_next) {
+        uint32_t number = number_of(x, a->ifa_name);
+        struct ft_ip ip;
+
+        if ((number != FT_INTERFACE_NONE) == numbered && read_address(a, &ip))
+            err = ft_interfaces_add(x, number, &ip);
+    }
+    return err;
+}
+
+int ft_interfaces_take(struct ft_interfaces *x, const struct ifaddrs *list)
+{
+    int err = take(x, list, true);
+
+    return err ? err : take(x, list, false);
+}
+
 int ft_interfaces_scan(struct ft_interfaces *x)
 {
     struct ifaddrs *list;
-    int err = 0;
+    int err;
 
     if (getifaddrs(&list))
         return -errno;
-    for (const struct ifaddrs *a = list; a && !err; a = a->ifa_next) {
-        struct ft_ip ip;
-
-        if (!a->ifa_addr)
-            continue;
-        if (a->ifa_addr->sa_family == AF_INET) {
-            struct sockaddr_in in;
-
-            memcpy(&in, a->ifa_addr, sizeof(in));
-            ip = ft_ip4((const uint8_t *)&in.sin_addr);
-        } else if (a->ifa_addr->sa_family == AF_INET6) {
-            struct sockaddr_in6 in6;
-
-            memcpy(&in6, a->ifa_addr, sizeof(in6));
-            ip = ft_ip6(in6.sin6_addr.s6_addr);
-        } else {
-            continue;
-        }
-        err = ft_interfaces_add(x, number_of(x, a->ifa_name), &ip);
-    }
+    err = ft_interfaces_take(x, list);
     freeifaddrs(list);
     return err;
 }

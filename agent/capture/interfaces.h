@@ -21,6 +21,7 @@
 #define FT_INTERFACE_ADDRESSES 4096
 
 struct ft_interfaces;
+struct ifaddrs;
 
 /* NULL without memory. */
 struct ft_interfaces *ft_interfaces_new(void);
@@ -39,6 +40,9 @@ void ft_interfaces_forget(struct ft_interfaces *interfaces);
 /* Adds the addresses that the kernel lists now; those of interfaces without a number count for the
  * host. -errno of getifaddrs(3), -ENOSPC. */
 int ft_interfaces_scan(struct ft_interfaces *interfaces);
+
+/* The same of a list, for tests. */
+int ft_interfaces_take(struct ft_interfaces *interfaces, const struct ifaddrs *list);
 
 /* Whether an address is one of the host's. */
 bool ft_interfaces_is_local(const struct ft_interfaces *interfaces, const struct ft_ip *ip);

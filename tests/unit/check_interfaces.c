@@ -4,6 +4,8 @@
 #include "agent/capture/interfaces.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <stdio.h>
 
 #include "tests/unit/unit.h"
@@ -110,5 +112,32 @@ START_TEST(refuses_addresses_over_its_cap)
 }
 END_TEST
 
+/* As where kube-proxy gives every service's address to an interface of its own. */
+START_TEST(addresses_of_interfaces_with_a_number_come_first)
+{
+    enum { COUNT = FT_INTERFACE_ADDRESSES + 2 };
+    static struct sockaddr_in addresses[COUNT];
+    static struct ifaddrs list[COUNT];
+    static char services[] = "kube-ipvs0", ens1[] = "ens1";
+    struct ft_interfaces *x = ft_interfaces_new();
+    uint32_t number;
+
+    ck_assert_int_eq(ft_interfaces_intern(x, ens1, &number), 0);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        addresses[i].sin_family = AF_INET;
+        addresses[i].sin_addr.s_addr = htonl((10u << 24) + i);
+        list[i].ifa_name = i + 1 < COUNT ? services : ens1;
+        list[i].ifa_addr = (struct sockaddr *)&addresses[i];
+        list[i].ifa_next = i + 1 < COUNT ? &list[i + 1] : NULL;
+    }
+    addresses[COUNT - 1].sin_addr.s_addr = htonl((192u << 24) + 1);
+    ck_assert_int_eq(ft_interfaces_take(x, list), -ENOSPC);
+    ck_assert_int_eq(direction(x, number, "192.0.0.1", "192.0.0.2"), FT_FLOW_TX);
+    ck_assert_int_eq(direction(x, number, "192.0.0.2", "192.0.0.1"), FT_FLOW_RX);
+    ft_interfaces_free(x);
+}
+END_TEST
+
 FT_UNIT_MAIN("interfaces", numbers_names_up_to_its_cap, tells_directions,
-             finds_the_kernels_addresses, refuses_addresses_over_its_cap)
+             finds_the_kernels_addresses, refuses_addresses_over_its_cap,
+             addresses_of_interfaces_with_a_number_come_first)
