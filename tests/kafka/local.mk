@@ -5,6 +5,12 @@ EXTRA_DIST += tests/kafka/README.md tests/kafka/admin.py tests/kafka/broker.py t
 	tests/kafka/check_transactions.py tests/kafka/cluster.py tests/kafka/pom.xml tests/kafka/registry.py \
 	tests/kafka/registry_front.py tests/kafka/sharing.py tests/kafka/sizes.py tests/kafka/spooling.py
 
+# Needs no broker: librdkafka plays one.
+dist_check_SCRIPTS += tests/kafka/check_tasks.py
+if HAVE_KAFKA
+TESTS += tests/kafka/check_tasks.py
+endif
+
 check_PROGRAMS += tests/kafka/check_kafka tests/kafka/feeder tests/kafka/producer
 tests_kafka_check_kafka_SOURCES = tests/kafka/check_kafka.c
 tests_kafka_check_kafka_LDADD = $(IO_LIBS)
