@@ -74,6 +74,8 @@ def kubernetes(folder):
     config = config.replace(mounts["tls"]["mountPath"], str(folder / "tls")) \
         .replace(mounts["run"]["mountPath"], str(folder / "run")).replace("eth0", "lo") \
         .replace("fabrictraced.example:9477", "127.0.0.1:1")
+    # The daemon takes a certificate from the host that it names alone; a secret is one for all nodes.
+    check("each node has a certificate of its own", "hostPath" in volumes["tls"], volumes["tls"])
     path = accepts("the agent accepts the DaemonSet's configuration", config, folder)
     if os.geteuid() != 0:
         print("skipped: privileges of the DaemonSet: needs root")
