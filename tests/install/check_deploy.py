@@ -130,6 +130,15 @@ def ansible(folder):
                 config.replace("/etc/fabrictrace", str(folder / "tls")), folder)
 
 
+def folder_of_sockets():
+    """Containers of jobs have it mounted: they keep the one that was there when they began."""
+    page = (TOP / "man/libnccl-profiler-fabrictrace.7").read_text()
+    unit = (PACKAGING / "systemd/fabrictrace-agent.service.in").read_text().splitlines()
+    mounted, = re.findall(r"--container-mounts=/run/(\S+)", page)
+    check("the folder that containers mount is the agent's", f"RuntimeDirectory={mounted}" in unit, mounted)
+    check("and stays when the agent ends", "RuntimeDirectoryPreserve=yes" in unit)
+
+
 def container():
     control = (PACKAGING / "debian/control.in").read_text()
     there = set(re.findall(r"^Package: (\S+)$", control, re.M))
@@ -145,6 +154,7 @@ try:
     kubernetes(folder)
     ansible(folder)
     container()
+    folder_of_sockets()
 finally:
     shutil.rmtree(folder)
 sys.exit(1 if failed else 0)

@@ -168,6 +168,16 @@ no_errors()
     [ -z "${said//*windwo*/}" ] || ! grep -vE 'windwo|reload failed|sending data|lost' <<<"$said"
 }
 
+# Jobs in containers have the folder of the agent's sockets mounted.
+keeps_folder()
+{
+    local before
+    before=$(stat -c %i /run/fabrictrace) && systemctl stop fabrictrace-agent &&
+        systemctl start fabrictrace-agent && await active fabrictrace-agent &&
+        systemctl restart fabrictrace-agent && await active fabrictrace-agent &&
+        [ "$(stat -c %i /run/fabrictrace)" = "$before" ]
+}
+
 upgrade()
 {
     local unit before=() n=0
@@ -206,6 +216,7 @@ judge "a bad configuration is refused by name, the old one stays" reload_bad
 judge "each that is killed comes back" killed_comes_back
 judge "a hanging daemon is ended by the watchdog and comes back" hanging_comes_back
 judge "flows have paths again" job_done
+judge "the folder of the agent's sockets stays" keeps_folder
 # shellcheck disable=SC1091 # beside us
 . "$(dirname "$0")/credentials.sh"
 judge "the journal names the manual" explained
