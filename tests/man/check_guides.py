@@ -78,6 +78,19 @@ def test_commands(folder):
         daemon.kill()
 
 
+def test_authentication(_folder):
+    """Each vendor's user is authenticated by what a credential of the poller says, and its SNMP runs."""
+    page = PAGES[1].read_text()
+    said = set(re.findall(r"^    auth: (\S+)$", page, re.M))
+    sections = dict(re.findall(r"^\.Sh ([A-Z .-]+)\n(.*?)(?=^\.Sh )", page, re.M | re.S))
+    users = {name: kind for name, text in sections.items()
+             for kind in re.findall(r"(?:snmp.*(?:auth |auth-|authentication-| RO ))(sha\d*)\b", text, re.I)}
+    equal("vendors", len(users), 5)
+    for name, kind in users.items():
+        check(f"{name}: a credential has {kind}", re.sub(r"(\d+)", r"-\1", kind.upper()) in said, said)
+    check("Cumulus: the server is on", "nv set system snmp-server state enabled" in sections["CUMULUS LINUX"])
+
+
 def test_names(_folder):
     text = "".join(text for _, text in blocks())
     control = (TOP / "packaging/debian/control.in").read_text()
@@ -111,4 +124,4 @@ def test_html(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_configurations, test_commands, test_names, test_html))
+    sys.exit(rig.run_tests(test_configurations, test_commands, test_authentication, test_names, test_html))
