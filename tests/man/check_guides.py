@@ -62,6 +62,21 @@ def test_configurations(folder):
     check("of three sizes", seen.count("fabrictraced") == 3, seen)
 
 
+def test_sockets(_folder):
+    """A poller ends where its socket unit has not one socket for each worker."""
+    unit = (TOP / "packaging/systemd/fabrictrace-switchpoll.socket.in").read_text()
+    more, size, seen = [], "", 0
+    for line in PAGES[0].read_text().splitlines():
+        size = line if line.startswith(".Ss ") else size
+        if size and (line.startswith("ListenDatagram=") or line == "ReusePort=yes"):
+            more.append((size, line))
+        if workers := re.match(r"workers: (\d+)", line):
+            seen, of = int(workers[1]), size
+    lines = [line for size, line in more if size == of]
+    equal("a socket for each worker", unit.count("\nListenDatagram=6343\n") + lines.count("ListenDatagram=6343"), seen)
+    check("which share the port", lines.count("ReusePort=yes") == 1, lines)
+
+
 def test_commands(folder):
     commands = [line[2:] for _, text in blocks() for line in text.splitlines() if line.startswith("$ ")]
     check("there are commands", len(commands) >= 5, commands)
@@ -124,4 +139,4 @@ def test_html(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_configurations, test_commands, test_authentication, test_names, test_html))
+    sys.exit(rig.run_tests(test_configurations, test_sockets, test_commands, test_authentication, test_names, test_html))
