@@ -8,6 +8,8 @@
 
 #include "daemon/jobs/flow_ranks.h"
 #include "daemon/join/flow_names.h"
+#include "lib/fabric/reach.h"
+#include "proto/record.h"
 
 #define VICTIMS_MAX 64
 
@@ -77,6 +79,36 @@ static bool has_room(const struct ft_topology *t, uint32_t link, uint64_t count,
            (double)(others + 1) * speed <= (double)count * speed_there;
 }
 
+/* Between what an elephant chooses its links. */
+static struct ft_reach_ends ends_of(const struct ft_join *join, const struct ft_elephant *elephant)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    const struct ft_flow *flow;
+    struct ft_tuple tuple;
+
+    if (!elephant->said) {
+        flow = ft_join_at(join, elephant->flow);
+        return ft_reach_ends(t, flow->src_nic, flow->dst_nic, FT_NONE);
+    }
+    if (!elephant->said->flow || ft_flow_to_tuple(elephant->said->flow, &tuple))
+        return (struct ft_reach_ends){FT_NONE, FT_NONE};
+    return ft_reach_ends(t, ft_topology_nic_at(t, &tuple.src), ft_topology_nic_at(t, &tuple.dst),
+                         FT_NONE);
+}
+
+/* Whether some elephant of a link may take another one of its group. */
+static bool may_move(const struct ft_loads *loads, const struct ft_join *join,
+                     const struct ft_elephant *first, size_t count, uint32_t other)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct ft_reach_ends ends = ends_of(join, &first[i]);
+
+        if (ft_reach_either(loads->reach, ft_join_topology(join), first->port, other, &ends))
+            return true;
+    }
+    return false;
+}
+
 static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
                       struct ft_events *events, uint32_t window, const struct ft_span *span,
                       const struct ft_elephant *first, size_t count, size_t named)
@@ -89,21 +121,27 @@ static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
     struct parts parts;
     uint64_t least = UINT64_MAX, sum = 0;
     char subject[200], message[400];
+    uint32_t links = 0;
 
+    if (count < 2)
+        return;
     for (uint32_t i = 0; i < group->link_count; i++) {
         uint64_t n = loads->link[group->links[i]].elephants;
 
+        if (!may_move(loads, join, first, count, group->links[i]))
+            continue;
+        links++;
         sum += n;
         if (n < least && has_room(t, first->port, count, group->links[i], n))
             least = n;
     }
-    if (count < 2 || least >= count)
+    if (least >= count)
         return;
     ft_emit_link(&evidence, t, first->port);
     evidence.has_elephants = evidence.has_elephants_least = evidence.has_elephants_even = true;
     evidence.elephants = count;
     evidence.elephants_least = least;
-    evidence.elephants_even = (double)sum / group->link_count;
+    evidence.elephants_even = (double)sum / links;
     for (size_t i = 0; i < named; i++) {
         ft_collisions_victim(&parts.victims[i], &parts.flows[i], join, &first[i],
                              span->end_ms - span->start_ms);

@@ -11,6 +11,7 @@
 #include "daemon/window/partial.h"
 #include "lib/base/grow.h"
 #include "lib/fabric/metrics.h"
+#include "lib/fabric/narrow.h"
 #include "lib/fabric/skewed.h"
 #include "lib/fabric/verdict.h"
 #include "lib/fabric/weights.h"
@@ -47,8 +48,8 @@ struct ft_figures_work {
     const struct ft_partition_list *missing, *unaccounted; /* NULL: not of a group */
     /* scratch of one group */
     double *flows, *bytes;
-    uint64_t *certain, *speed;
-    uint32_t *bundle;
+    uint64_t *certain, *narrow, *speed;
+    uint32_t *bundle, *alike;
     size_t size;
 };
 
@@ -107,8 +108,10 @@ void ft_figures_work_free(struct ft_figures_work *w)
     free(w->flows);
     free(w->bytes);
     free(w->certain);
+    free(w->narrow);
     free(w->speed);
     free(w->bundle);
+    free(w->alike);
     free(w);
 }
 
@@ -165,14 +168,20 @@ static int reserve(struct ft_figures_work *w, size_t m)
     free(w->flows);
     free(w->bytes);
     free(w->certain);
+    free(w->narrow);
     free(w->speed);
     free(w->bundle);
+    free(w->alike);
     w->flows = calloc(m, sizeof(*w->flows));
     w->bytes = calloc(m, sizeof(*w->bytes));
     w->certain = calloc(m, sizeof(*w->certain));
+    w->narrow = calloc(m, sizeof(*w->narrow));
     w->speed = calloc(m, sizeof(*w->speed));
     w->bundle = calloc(m, sizeof(*w->bundle));
-    w->size = w->flows && w->bytes && w->certain && w->speed && w->bundle ? m : 0;
+    w->alike = calloc(m, sizeof(*w->alike));
+    w->size = w->flows && w->bytes && w->certain && w->narrow && w->speed && w->bundle && w->alike
+                  ? m
+                  : 0;
     return w->size ? 0 : -ENOMEM;
 }
 
@@ -320,11 +329,33 @@ static struct ft_link_set links_of(const struct ft_figures_work *w, size_t m)
     return (struct ft_link_set){.m = m, .speed_bps = w->speed, .bundle = w->bundle};
 }
 
+static struct ft_choices choices_of(const struct ft_figures_work *w)
+{
+    return (struct ft_choices){w->certain, w->narrow, w->alike};
+}
+
 static struct ft_by_chance by_chance(const struct ft_figures_work *w, size_t m)
 {
     struct ft_link_set links = links_of(w, m);
+    struct ft_choices choices = choices_of(w);
 
-    return ft_by_chance_of(w->chance, w->certain, &links);
+    return ft_by_chance_among(w->chance, &choices, &links);
+}
+
+/* Whether flows could have taken a link: some with all links to choose from, or those on links that
+ * are alike. */
+static bool may_be_taken(const struct ft_loads *loads, const struct ft_group *group, uint32_t link)
+{
+    uint32_t alike = ft_reach_alike(loads->reach, link);
+
+    for (uint32_t i = 0; i < group->link_count; i++) {
+        const struct ft_load *other = &loads->link[group->links[i]];
+
+        if (other->certain ||
+            (other->narrow && ft_reach_alike(loads->reach, group->links[i]) == alike))
+            return true;
+    }
+    return false;
 }
 
 /* Few members without any flow, while chance explains the others, are the cause themselves; of half
@@ -338,9 +369,11 @@ static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
     for (size_t i = 0; i < m; i++) {
         const struct ft_load *link = &loads->link[group->links[i]];
 
-        if (link->certain || link->bytes > 0) {
-            w->certain[left] = link->certain;
+        if (link->certain || link->bytes > 0 || !may_be_taken(loads, group, group->links[i])) {
+            w->certain[left] = w->certain[i];
+            w->narrow[left] = w->narrow[i];
             w->speed[left] = w->speed[i];
+            w->alike[left] = w->alike[i];
             w->bundle[left++] = w->bundle[i];
             continue;
         }
@@ -410,8 +443,10 @@ static int pool_add(struct pool *p, const struct ft_figures_work *w, size_t m, u
                     uint64_t unplaced, double bytes, double fim_expected)
 {
     struct ft_link_set links = links_of(w, m);
+    struct ft_choices choices = choices_of(w);
 
     if (ft_union_add(p->flows, w->flows, w->certain, &links, fim_expected) ||
+        ft_union_add_narrow(p->flows, &choices, &links) ||
         ft_union_add(p->bytes, w->bytes, w->certain, &links, fim_expected))
         return -ENOMEM;
     p->groups++;
@@ -431,7 +466,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     struct ft_by_chance chance;
     Fabrictrace__Imbalance out;
     struct idle idle;
-    uint64_t certain = 0, unplaced = loads->unplaced[group_id];
+    uint64_t unplaced = loads->unplaced[group_id];
     double flows = 0, bytes = 0;
     struct pool *layer = &w->layer[group->tier][group->direction == FT_DIRECTION_DOWN];
 
@@ -443,11 +478,12 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
         w->flows[i] = link->flows;
         w->bytes[i] = link->bytes;
         w->certain[i] = link->certain;
+        w->narrow[i] = link->narrow;
+        w->alike[i] = ft_reach_alike(loads->reach, group->links[i]);
         w->speed[i] = ft_topology_port(t, group->links[i])->speed_bps;
         w->bundle[i] = ft_skewed_bundle(t, group->links[i]);
         flows += link->flows;
         bytes += link->bytes;
-        certain += link->certain;
     }
     ft_figures_of(w->flows, w->speed, m, &of_flows);
     ft_figures_of(w->bytes, w->speed, m, &of_bytes);
@@ -456,7 +492,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     fill_figures(&out, &of_flows, &of_bytes);
     /* The model of chance assumes that a flow uses one link of the group. */
     chance = by_chance(w, m);
-    fill_chance(&out, certain > 0 && m > 1, chance.fim_expected, chance.p);
+    fill_chance(&out, chance.judged, chance.fim_expected, chance.p);
     hold(w, emitter, &out);
     if (m > 1 && (pool_add(layer, w, m, out.flows, unplaced, bytes, chance.fim_expected) ||
                   pool_add(&w->fabric, w, m, out.flows, unplaced, bytes, chance.fim_expected)))

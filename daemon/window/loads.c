@@ -22,7 +22,8 @@ int ft_loads_init(struct ft_loads *l, const struct ft_topology *t)
     l->link = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*l->link));
     l->unplaced = calloc((size_t)ft_topology_groups(t) + 1, sizeof(*l->unplaced));
     l->skewed = ft_skewed_new(t);
-    if (l->link && l->unplaced && l->skewed)
+    l->reach = ft_reach_new(t);
+    if (l->link && l->unplaced && l->skewed && l->reach)
         return 0;
     ft_loads_free(l);
     return -ENOMEM;
@@ -34,6 +35,7 @@ void ft_loads_free(struct ft_loads *l)
     free(l->unplaced);
     free(l->elephants);
     ft_skewed_free(l->skewed);
+    ft_reach_free(l->reach);
     memset(l, 0, sizeof(*l));
 }
 
@@ -42,6 +44,7 @@ void ft_loads_reset(struct ft_loads *l, const struct ft_topology *t)
     struct ft_loads kept = {.link = l->link,
                             .unplaced = l->unplaced,
                             .skewed = l->skewed,
+                            .reach = l->reach,
                             .elephants = l->elephants,
                             .elephant_size = l->elephant_size};
 
@@ -107,19 +110,38 @@ void ft_loads_keep_elephant(struct ft_loads *l, uint32_t port, const Fabrictrace
 struct volume {
     double bytes;
     double variance;
-    bool chosen; /* its sender chose the link, not chance */
+    const struct ft_flow *flow;
 };
 
-/* by_chance: a choice among links alike, or by weights of the link's own group. */
+/* How a flow came to a link. */
+enum chosen {
+    CHOSEN_NOT,    /* by no choice among links alike, nor by weights of the link's own group */
+    CHOSEN_NARROW, /* by such a choice among some links of the group */
+    CHOSEN_OF_ALL,
+};
+
 static void load_link(struct ft_load *link, bool counts, double part, const struct volume *volume,
-                      bool by_chance)
+                      enum chosen chosen)
 {
     link->bytes += volume->bytes * part;
     link->variance += volume->variance * part * part;
     if (!counts)
         return;
     link->flows += part;
-    link->certain += part == 1 && by_chance;
+    link->certain += part == 1 && chosen == CHOSEN_OF_ALL;
+    link->narrow += part == 1 && chosen == CHOSEN_NARROW;
+}
+
+static enum chosen how_chosen(const struct ft_loads *l, const struct ft_topology *t,
+                              const struct ft_flow *flow, const struct ft_path *path, uint32_t hop)
+{
+    struct ft_reach_ends ends;
+
+    /* Its sender chose the link. */
+    if (flow->source_routed || ft_skewed_before(l->skewed, t, path, hop))
+        return CHOSEN_NOT;
+    ends = ft_reach_ends(t, flow->src_nic, flow->dst_nic, path->hops[0].out);
+    return ft_reach_all(l->reach, t, path->hops[hop].out, &ends) ? CHOSEN_OF_ALL : CHOSEN_NARROW;
 }
 
 /* Loads links of a path (bits by hop) with a part of the flow. */
@@ -139,7 +161,7 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
         if (!ft_is_port(port) || !(links & UINT32_C(1) << h))
             continue;
         load_link(&l->link[port], counts, part->share, volume,
-                  !volume->chosen && !ft_skewed_before(l->skewed, t, part->path, h));
+                  how_chosen(l, t, volume->flow, part->path, h));
         if (!elephant || ft_topology_port(t, port)->group == FT_NONE)
             continue;
         l->link[port].elephants++;
@@ -198,7 +220,7 @@ static bool add_shares(struct ft_loads *l, const struct ft_topology *t,
             uint32_t out = shares[i].path.hops[h].out, group, k = 0;
 
             if (ft_is_port(out)) {
-                load_link(&l->link[out], counts, shares[i].share, volume, false);
+                load_link(&l->link[out], counts, shares[i].share, volume, CHOSEN_NOT);
                 continue;
             }
             certain = false;
@@ -363,7 +385,7 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     double bytes = (double)flow->bytes;
     struct volume volume = {.bytes = bytes,
                             .variance = bytes * bytes * ft_flow_variance(flow, config->window_ms),
-                            .chosen = flow->source_routed};
+                            .flow = flow};
     int64_t from_ms = flow->bytes_window * config->window_ms;
     struct ft_move_part parts[FT_MOVE_PARTS];
     bool certain, counts;

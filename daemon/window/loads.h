@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "daemon/join/join.h"
+#include "lib/fabric/reach.h"
 #include "lib/fabric/skewed.h"
 #include "proto/fabrictrace.pb-c.h"
 
@@ -24,6 +25,9 @@ struct ft_load {
     /* Flows with this link for certain, for chance: not those that bear their path, nor, of a link
      * down, those of switches whose weights make its group uneven (lib/fabric/skewed.h). */
     uint64_t certain;
+    /* Likewise, but of those that have not all links of the group to choose from, as far as is
+     * known (lib/fabric/reach.h); they are not in certain. */
+    uint64_t narrow;
     int64_t last_ms; /* newest sample that left by it, of any window; 0: none */
     double bytes;
     double variance; /* of the bytes, from sampling */
@@ -68,6 +72,7 @@ struct ft_loads {
     struct ft_cross_traffic rail;
     struct ft_taken observations;
     struct ft_skewed *skewed;
+    struct ft_reach *reach;
     uint32_t summed; /* the group that was summed up last, and 1; 0: none */
     double sum;
 };

@@ -249,6 +249,7 @@ static void add_link(struct ft_loads *loads, struct ft_join *join, uint32_t wind
     load = &loads->link[port];
     load->flows += (double)in->flows + in->flows_rest;
     load->certain += in->certain;
+    load->narrow += in->narrow;
     load->bytes += (double)in->bytes + in->bytes_rest;
     load->variance += in->variance;
     load->elephants += in->elephants;

@@ -168,6 +168,8 @@ static void write_link(struct writer *w, uint32_t id)
     link.flows_rest = load->flows - (double)link.flows;
     link.has_flows_rest = link.flows_rest > 0;
     link.certain = load->certain;
+    link.has_narrow = load->narrow > 0;
+    link.narrow = load->narrow;
     link.bytes = (uint64_t)load->bytes;
     link.bytes_rest = load->bytes - (double)link.bytes;
     link.has_bytes_rest = link.bytes_rest > 0;

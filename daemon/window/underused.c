@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "daemon/join/flow_path.h"
+#include "lib/fabric/reach.h"
 #include "lib/fabric/skewed.h"
 #include "lib/fabric/underuse.h"
 #include "lib/fabric/weights.h"
@@ -27,6 +28,7 @@ struct ft_underused {
     struct port *ports; /* by port id */
     uint32_t count;
     struct ft_skewed *skewed;
+    struct ft_reach *reach;
     uint64_t placed, unplaced; /* flows of this window */
     bool blind;                /* of the window before too few had a path */
 };
@@ -42,6 +44,7 @@ void ft_underused_free(struct ft_underused *u)
         return;
     free(u->ports);
     ft_skewed_free(u->skewed);
+    ft_reach_free(u->reach);
     free(u);
 }
 
@@ -51,10 +54,12 @@ int ft_underused_resize(struct ft_underused *u, const struct ft_topology *t)
 
     free(u->ports);
     ft_skewed_free(u->skewed);
+    ft_reach_free(u->reach);
     u->ports = calloc((size_t)count + 1, sizeof(*u->ports));
     u->skewed = ft_skewed_new(t);
-    u->count = u->ports && u->skewed ? count : 0;
-    return u->ports && u->skewed ? 0 : -ENOMEM;
+    u->reach = ft_reach_new(t);
+    u->count = u->ports && u->skewed && u->reach ? count : 0;
+    return u->ports && u->skewed && u->reach ? 0 : -ENOMEM;
 }
 
 /* Whether a switch may take some of these links, by bit, more often than others. */
@@ -74,11 +79,23 @@ static bool is_weighed(const struct ft_topology *t, const struct ft_group *group
            ft_weigh(&links, FT_WEIGHED_BY_BUNDLE, share);
 }
 
+/* The links of a group, by bit, that a flow may take as well as the one that it takes. */
+static uint64_t choices_of(const struct ft_underused *u, const struct ft_topology *t,
+                           const struct ft_group *group, uint32_t out,
+                           const struct ft_reach_ends *ends)
+{
+    uint64_t set = 0;
+
+    for (uint32_t i = 0; i < group->link_count; i++)
+        set |= (uint64_t)ft_reach_either(u->reach, t, out, group->links[i], ends) << i;
+    return set;
+}
+
 /* One of a set of links to a destination, all alike. Flows that move do so together, away from
  * a link that went and to one that came: that they take this one is a sign for it, and none against
  * the others. */
 static void count_hop(struct ft_underused *u, const struct ft_topology *t, uint32_t out,
-                      const struct ft_flow *flow)
+                      const struct ft_flow *flow, const struct ft_reach_ends *ends)
 {
     const struct ft_port *port = ft_topology_port(t, out);
     const struct ft_group *group;
@@ -90,7 +107,7 @@ static void count_hop(struct ft_underused *u, const struct ft_topology *t, uint3
     group = ft_topology_group(t, port->group);
     if (group->link_count > LINKS_MAX)
         return;
-    set = ft_topology_nearest_links(t, group, flow->dst_nic);
+    set = choices_of(u, t, group, out, ends);
     m = (uint32_t)__builtin_popcountll(set);
     u->ports[out].last_ms = flow->path_since_ms;
     if (m < 2)
@@ -106,6 +123,7 @@ void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
                        const struct ft_flow *flow, const struct ft_span *span)
 {
     const struct ft_topology *t = ft_join_topology(join);
+    struct ft_reach_ends ends;
     struct ft_path path;
 
     if (u->count != ft_topology_ports(t) || ft_role_answers((enum ft_role)flow->role))
@@ -120,9 +138,12 @@ void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
         flow->path_since_ms < span->start_ms || flow->path_since_ms >= span->end_ms)
         return;
     path = ft_flow_path(t, flow);
+    if (path.hop_count == 0)
+        return;
+    ends = ft_reach_ends(t, flow->src_nic, flow->dst_nic, path.hops[0].out);
     for (uint32_t h = 0; h < path.hop_count; h++)
         if (ft_is_port(path.hops[h].out) && !ft_skewed_before(u->skewed, t, &path, h))
-            count_hop(u, t, path.hops[h].out, flow);
+            count_hop(u, t, path.hops[h].out, flow, &ends);
 }
 
 /* Whether the port counts about as many bytes as the others of its group do on average. */

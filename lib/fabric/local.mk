@@ -18,8 +18,10 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/lossy.c lib/fabric/lossy.h \
 	lib/fabric/metrics.c lib/fabric/metrics.h \
 	lib/fabric/holds.c lib/fabric/holds.h \
+	lib/fabric/narrow.c lib/fabric/narrow.h \
 	lib/fabric/numbers.c lib/fabric/numbers.h \
 	lib/fabric/paths.c lib/fabric/paths.h \
+	lib/fabric/reach.c lib/fabric/reach.h \
 	lib/fabric/shares.c \
 	lib/fabric/singular.c lib/fabric/singular.h \
 	lib/fabric/skewed.c lib/fabric/skewed.h \

@@ -59,11 +59,16 @@ void ft_union_free(struct ft_union *u);
 void ft_union_reset(struct ft_union *u);
 
 struct ft_link_set;
+struct ft_choices;
 
 /* count[m]: flows per link for chance (flows with a certain link), load[m]: what the figures are
  * of; fim_expected: of this group. -ENOMEM. */
 int ft_union_add(struct ft_union *u, const double *load, const uint64_t *count,
                  const struct ft_link_set *links, double fim_expected);
+/* Of the group that was added last: its flows that have not all links to choose from, for chance
+ * (narrow.h). -ENOMEM. */
+int ft_union_add_narrow(struct ft_union *u, const struct ft_choices *choices,
+                        const struct ft_link_set *links);
 uint32_t ft_union_idle(const struct ft_union *u);
 uint32_t ft_union_links(const struct ft_union *u);
 void ft_union_figures(const struct ft_union *u, struct ft_figures *out);

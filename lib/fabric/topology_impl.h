@@ -3,7 +3,7 @@
 #define FT_FABRIC_TOPOLOGY_IMPL_H
 /*
  * The insides of the topology, shared by topology_builder.c (additions), topology_build.c (tiers,
- * groups), topology_distance.c, topology.c (look-ups) and paths.c only.
+ * groups), topology_distance.c, topology.c (look-ups), paths.c and reach.c only.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@
 #include "lib/base/grow.h"
 #include "lib/fabric/chance.h"
 #include "lib/fabric/metrics.h"
+#include "lib/fabric/narrow.h"
 #include "lib/fabric/weights.h"
 
 /* Over so many groups the sum of chi-squares is drawn; beyond, its first two moments say it all. */
@@ -156,6 +157,21 @@ int ft_union_add(struct ft_union *u, const double *load, const uint64_t *count,
     u->values += m;
     u->fim_expected += fim_expected * (double)m;
     return 0;
+}
+
+int ft_union_add_narrow(struct ft_union *u, const struct ft_choices *choices,
+                        const struct ft_link_set *links)
+{
+    struct ft_alike alike;
+    bool ok = true;
+    size_t at = 0;
+
+    if (ft_alike_init(&alike, links->m))
+        return -ENOMEM;
+    while (ok && ft_alike_next(&alike, choices, links, &at))
+        ok = add_classes(u, alike.count, &alike.links);
+    ft_alike_free(&alike);
+    return ok ? 0 : -ENOMEM;
 }
 
 uint32_t ft_union_idle(const struct ft_union *u)

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Terms of a sum that are smaller than this part of it are left out. */
 #define NEGLIGIBLE 1e-17
@@ -197,6 +198,52 @@ double ft_weighted_fim_expected(uint64_t n, const double *share, const uint64_t 
     return 100 * away / (double)m;
 }
 
+static void share_alike(double *share, size_t m)
+{
+    for (size_t i = 0; i < m; i++)
+        share[i] = 1 / (double)m;
+}
+
+double ft_by_chance_share(struct ft_chance *chance, const uint64_t *count,
+                          const struct ft_link_set *links, double *share)
+{
+    double *weighed = malloc(links->m * sizeof(*weighed));
+    double most = weighed ? ft_p_value(chance, count, links->m) : 1;
+
+    share_alike(share, links->m);
+    for (int by = 0; weighed && by < FT_WEIGHINGS; by++) {
+        double p;
+
+        if (!ft_weigh(links, (enum ft_weighing)by, weighed))
+            continue;
+        p = ft_weighted_p_value(chance, count, weighed, links->m);
+        if (p <= most)
+            continue;
+        most = p;
+        memcpy(share, weighed, links->m * sizeof(*share));
+    }
+    free(weighed);
+    return most;
+}
+
+/* Whether links that are chosen alike, with that share, have the same speed, or one is not known.
+ */
+static bool is_plain(const struct ft_link_set *links, const double *share)
+{
+    const uint64_t *speed = links->speed_bps;
+    bool differ = false;
+
+    for (size_t i = 0; i < links->m; i++) {
+        if (share[i] != share[0])
+            return false;
+        if (speed && speed[i] == 0)
+            speed = NULL;
+    }
+    for (size_t i = 0; speed && i < links->m; i++)
+        differ |= speed[i] != speed[0];
+    return !differ;
+}
+
 struct ft_by_chance ft_by_chance_of(struct ft_chance *chance, const uint64_t *count,
                                     const struct ft_link_set *links)
 {
@@ -208,23 +255,11 @@ struct ft_by_chance ft_by_chance_of(struct ft_chance *chance, const uint64_t *co
         n += count[i];
     if (!share)
         return c;
-    c.p = ft_p_value(chance, count, links->m);
-    c.fim_expected = ft_fim_expected(n, links->m);
-    if (ft_weigh(links, FT_WEIGHED_BY_SPEED, share)) {
-        for (size_t i = 0; i < links->m; i++)
-            share[i] = 1 / (double)links->m;
-        c.fim_expected = ft_weighted_fim_expected(n, share, links->speed_bps, links->m);
-    }
-    for (int by = 0; by < FT_WEIGHINGS; by++) {
-        double p;
-
-        if (!ft_weigh(links, (enum ft_weighing)by, share))
-            continue;
-        p = ft_weighted_p_value(chance, count, share, links->m);
-        if (p > c.p)
-            c = (struct ft_by_chance){
-                p, ft_weighted_fim_expected(n, share, links->speed_bps, links->m)};
-    }
+    c.judged = n > 0 && links->m > 1;
+    c.p = ft_by_chance_share(chance, count, links, share);
+    c.fim_expected = is_plain(links, share)
+                         ? ft_fim_expected(n, links->m)
+                         : ft_weighted_fim_expected(n, share, links->speed_bps, links->m);
     free(share);
     return c;
 }

@@ -46,9 +46,14 @@ double ft_weighted_p_value(struct ft_chance *chance, const uint64_t *count, cons
 double ft_weighted_fim_expected(uint64_t n, const double *share, const uint64_t *speed_bps,
                                 size_t m);
 
+/* The largest p of the weighings, and of even choice; share[m]: by the one that gives it. */
+double ft_by_chance_share(struct ft_chance *chance, const uint64_t *count,
+                          const struct ft_link_set *links, double *share);
+
 struct ft_by_chance {
-    double p;            /* the largest of the weighings, and of even choice */
-    double fim_expected; /* by the one that gives it */
+    bool judged; /* there are flows that had a choice */
+    double p;    /* as ft_by_chance_share() */
+    double fim_expected;
 };
 
 /* p = 1 without memory. */

@@ -50,11 +50,26 @@ static void read_shares(void)
     }
 }
 
+/* Of leaf0's uplinks, in the first window. */
+static struct {
+    double p, fim_expected;
+} up;
+
+static void read_up(void)
+{
+    const char *line = line_with("\"name\":\"leaf0/up\"", "\"p_value\"");
+
+    ck_assert_ptr_nonnull(line);
+    up.p = number(line, "p_value");
+    up.fim_expected = number(line, "fim_expected");
+}
+
 static void run_alone(uint16_t late)
 {
     open_pipeline(2, 4, 1);
     send_traffic(late);
     read_shares();
+    read_up();
     close_pipeline();
 }
 
@@ -162,6 +177,30 @@ START_TEST(what_members_did_not_take_in_is_said)
     ck_assert_ptr_nonnull(line_with("\"scope\":\"layer\"", "\"seen_share\":0.625"));
     ck_assert_ptr_null(line_with("unaccounted_partitions", ""));
     end_aggregator();
+}
+END_TEST
+
+/* What chance gives flows that cannot take all links of their group: here each takes one of the
+ * three that lead on. */
+START_TEST(flows_with_fewer_links_to_choose_from_are_judged_alike)
+{
+    double p, fim_expected;
+
+    gap_leaf = 1;
+    gap_spine = 3;
+    run_alone(0);
+    p = up.p;
+    fim_expected = up.fim_expected;
+    ck_assert_double_lt(p, 1e-6);
+    run_member(0, 0);
+    run_member(1, 0);
+    aggregate();
+    read_up();
+    ck_assert_double_eq_tol(up.p, p, 1e-9 * p);
+    ck_assert_double_eq_tol(up.fim_expected, fim_expected, 1e-6);
+    ck_assert_ptr_nonnull(line_with("\"name\":\"leaf0/up\"", "\"verdict\":\"fault\""));
+    end_aggregator();
+    gap_leaf = gap_spine = UINT32_MAX;
 }
 END_TEST
 
@@ -308,6 +347,7 @@ START_TEST(counts_that_cannot_be_are_not_taken)
 }
 END_TEST
 
-FT_UNIT_MAIN("partials", what_members_did_not_take_in_is_said, who_has_more_flows_weighs_more,
+FT_UNIT_MAIN("partials", what_members_did_not_take_in_is_said,
+             flows_with_fewer_links_to_choose_from_are_judged_alike, who_has_more_flows_weighs_more,
              what_is_not_said_is_not_whole, what_was_thinned_counts_once,
              what_is_read_back_does_not_count, counts_that_cannot_be_are_not_taken)

@@ -113,6 +113,18 @@ tests_unit_check_verdict_SOURCES = tests/unit/check_verdict.c tests/unit/unit.h
 tests_unit_check_verdict_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_verdict_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_narrow
+TESTS += tests/unit/check_narrow
+tests_unit_check_narrow_SOURCES = tests/unit/check_narrow.c tests/unit/unit.h
+tests_unit_check_narrow_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_narrow_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(XXHASH_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_reach
+TESTS += tests/unit/check_reach
+tests_unit_check_reach_SOURCES = tests/unit/check_reach.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_reach_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_reach_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(XXHASH_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_skewed
 TESTS += tests/unit/check_skewed
 tests_unit_check_skewed_SOURCES = tests/unit/check_skewed.c tests/unit/unit.h

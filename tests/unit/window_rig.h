@@ -21,6 +21,7 @@ static struct ft_pipeline *pipeline;
 static uint32_t news_max;                      /* set it before open_pipeline(), as the next */
 static const struct ft_partial_origin *origin; /* of a member of a group */
 static struct ft_partials *partials;           /* of its aggregator */
+static uint32_t gap_leaf = UINT32_MAX, gap_spine = UINT32_MAX; /* no link; UINT32_MAX: all */
 static struct ft_writer out;
 static struct ft_writer kept; /* what the history gets */
 
@@ -66,7 +67,8 @@ static inline void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t host
 
     ft_writer_init(&out, 64 << 20);
     ft_writer_init(&kept, 64 << 20);
-    pipeline = ft_pipeline_new(&config, leafspine(leaves, spines, hosts), &emitter);
+    pipeline = ft_pipeline_new(
+        &config, leafspine_without(leaves, spines, hosts, gap_leaf, gap_spine), &emitter);
     ck_assert_ptr_nonnull(pipeline);
 }
 

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves and spines of which one link is missing: flows to and from that leaf have three spines to choose from, the
+others four. As long as each takes one of its own by chance no group is called uneven and no link underused, whatever
+most flows are; a spine that a leaf does not use is named all the same."""
+import json
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import rig  # noqa: E402
+from rig import check, equal, of_kind  # noqa: E402
+
+START_MS, WINDOWS, FLOWS = 1700000000000, 8, 1200
+LEAVES, SPINES, HOSTS = 4, 4, 4
+MISSING = (3, 1)  # leaf, spine
+
+
+def topology():
+    out = "fabric: small\nspeed_bps: 400000000000\nswitches:\n"
+    for kind, count, ports, net in (("leaf", LEAVES, SPINES, 2), ("spine", SPINES, LEAVES, 3)):
+        for i in range(1, count + 1):
+            names = list(range(1, ports + 1)) + ([50 + h for h in range(1, HOSTS + 1)] if kind == "leaf" else [])
+            out += (f"  - {{name: {kind}{i}, tier: {kind}, addresses: [192.0.{net}.{i}], ports: ["
+                    + ", ".join(f"{{ifindex: {n}, name: Ethernet{n}}}" for n in names) + "]}\n")
+    out += "links:\n"
+    for leaf in range(1, LEAVES + 1):
+        for spine in range(1, SPINES + 1):
+            if (leaf, spine) != MISSING:
+                out += f"  - {{a: leaf{leaf}, a_port: Ethernet{spine}, b: spine{spine}, b_port: Ethernet{leaf}}}\n"
+    out += "hosts:\n"
+    for leaf in range(1, LEAVES + 1):
+        for h in range(1, HOSTS + 1):
+            out += (f"  - {{name: h{leaf}{h}, nics: [{{addresses: [10.0.{leaf}.{h}], "
+                    f"attach: [{{switch: leaf{leaf}, port: Ethernet{50 + h}}}]}}]}}\n")
+    return out
+
+
+def observations(pairs, dead):
+    """New flows in each window, sampled at both switches that choose or are chosen; dead: a leaf and the spine that
+    its flows never take."""
+    rng = random.Random(5)
+    for window in range(WINDOWS):
+        at = START_MS + 10000 * window
+        for i in range(FLOWS):
+            a, b = rng.choices(*pairs)[0]
+            spines = [s for s in range(1, SPINES + 1) if MISSING not in ((a, s), (b, s)) and (a, s) != dead]
+            spine, host = rng.choice(spines), rng.randint(1, HOSTS)
+            flow = {"src": f"10.0.{a}.{host}", "dst": f"10.0.{b}.{rng.randint(1, HOSTS)}",
+                    "sport": 0xc000 + (window * FLOWS + i) % 0x4000, "dport": 4791, "proto": 17}
+            for agent, came, went in ((f"192.0.2.{a}", 50 + host, spine), (f"192.0.3.{spine}", a, b)):
+                yield {"schema": "fabrictrace.observation.v1", "time_ms": at + 5000, "interval_ms": 1000,
+                       "first_ms": at + 4050, "last_ms": at + 4950, "agent": agent, "in_ifindex": came,
+                       "out_ifindex": went, "flow": flow, "samples": 20, "data_samples": 20, "packets": 40000,
+                       "bytes": 40000 * 4170}
+
+
+def mostly(rare):
+    """Ring neighbours: leaf3 to leaf1 and leaf2 to leaf3 carry most of it."""
+    pairs = [(a, b) for a in range(1, LEAVES + 1) for b in range(1, LEAVES + 1) if a != b]
+    return pairs, [1 if p in ((3, 1), (2, 3)) else rare for p in pairs]
+
+
+def elephants(spines):
+    """From leaf2 to leaf3, 100 Gbit/s each, by these spines."""
+    for i, spine in enumerate(spines):
+        flow = {"src": "10.0.2.1", "dst": f"10.0.3.{1 + i % HOSTS}", "sport": 0xc000 + i, "dport": 4791, "proto": 17}
+        for agent, came, went in (("192.0.2.2", 51, spine), (f"192.0.3.{spine}", 2, 3)):
+            yield {"schema": "fabrictrace.observation.v1", "time_ms": START_MS + 5000, "interval_ms": 1000,
+                   "first_ms": START_MS + 1000, "last_ms": START_MS + 4950, "agent": agent, "in_ifindex": came,
+                   "out_ifindex": went, "flow": flow, "samples": 200, "data_samples": 200,
+                   "packets": 30 * 10 ** 6, "bytes": 125 * 10 ** 9}
+
+
+def events_of(records, *kinds):
+    return {(e["kind"], e["subject"]): e for e in of_kind(records, "event")
+            if e["kind"] in kinds and not e.get("cleared")}
+
+
+def replay(folder, given):
+    file = folder / "t.yaml"
+    file.write_text(topology())
+    done = rig.run(rig.DAEMON, "-c", os.devnull, *rig.TRUST, "--set", "source_id=golden", "--topology", file,
+                   "--replay", "-", "--sink", "file:-", stdin=None, input="".join(json.dumps(r) + "\n" for r in given))
+    equal("exit code", done.returncode, 0)
+    return rig.records_of(done.stdout)
+
+
+def run(folder, pairs, dead=None):
+    records = replay(folder, observations(pairs, dead))
+    return of_kind(records, "imbalance"), events_of(records, "polarization", "underused")
+
+
+def ratio(records, name):
+    of = [r for r in records if r["name"] == name]
+    return sum(r["fim"] for r in of) / sum(r["fim_expected"] for r in of)
+
+
+def test_what_cannot_be_taken_is_no_fault(folder):
+    for rare in (0.02, 1):
+        records, events = run(folder, mostly(rare))
+        equal(f"{rare}: events", sorted((k, s, e["message"]) for (k, s), e in events.items()), [])
+        judged = [r for r in records if r["scope"] == "group" and "p_value" in r]
+        check(f"{rare}: groups are judged", len(judged) > LEAVES * WINDOWS, len(judged))
+        equal(f"{rare}: faults", sorted({r["name"] for r in judged if r["verdict"] == "fault"}), [])
+        wide = [r for r in records if r["scope"] != "group"]
+        check(f"{rare}: layers and the fabric", wide and all(r.get("p_value", 1) > 1e-4 for r in wide),
+              [(r["name"], r.get("p_value")) for r in wide])
+        for name in ("leaf2/up", "leaf1/down", "leaf1/up", "leaf/up"):
+            check(f"{rare}: FIM of {name} is what is expected", 0.8 < ratio(records, name) < 1.25,
+                  ratio(records, name))
+
+
+def test_a_dead_link_is_named(folder):
+    for rare, spine in ((0.02, 2), (1, 1), (1, 4)):
+        _, events = run(folder, mostly(rare), (2, spine))
+        event = events.get(("polarization", "leaf2/up"), {})
+        equal(f"{rare}, spine{spine}: named", event.get("evidence", {}).get("idle_ports"), [f"Ethernet{spine}"])
+        check(f"{rare}, spine{spine}: so it is by new flows", ("underused", f"leaf2/Ethernet{spine}") in events,
+              sorted(events))
+        equal(f"{rare}, spine{spine}: no other leaf",
+              [s for _, s in events if s.endswith("/up") and not s.startswith("leaf2/")], [])
+
+
+def test_a_link_that_elephants_cannot_take_is_no_alternative(folder):
+    events = events_of(replay(folder, elephants((2, 3, 4, 2, 3, 4))), "collision")
+    equal("spread evenly over three", events, {})
+    events = events_of(replay(folder, elephants((2, 2, 2, 3, 3, 4))), "collision")
+    # The links down meet the same.
+    equal("unevenly", {s: (e["evidence"]["elephants"], e["evidence"]["elephants_least"],
+                           e["evidence"]["elephants_even"]) for (_, s), e in events.items()},
+          {s: n for n, up, down in (((3, 1, 2), 2, 2), ((2, 1, 2), 3, 3))
+           for s in (f"leaf2/Ethernet{up}", f"spine{down}/Ethernet3")})
+
+
+if __name__ == "__main__":
+    sys.exit(rig.run_tests(test_what_cannot_be_taken_is_no_fault, test_a_dead_link_is_named,
+                           test_a_link_that_elephants_cannot_take_is_no_alternative))
