@@ -270,7 +270,7 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
             if (p.links[k].last_ms >= span->end_ms)
                 p.links[k].last_ms = span->end_ms - 1;
         if (!(flow->source_routed && ft_spread_add_qp(s, t, flow, &p)) && seen > 1) {
-            p.possible = ft_topology_nearest_links(t, g, flow->dst_nic);
+            p.possible = p.common = ft_topology_nearest_links(t, g, flow->dst_nic);
             publish_flow(s, join, flow, &p, alternation, moved_p, span, emitter);
         }
         add_to(s, &key, &p, t);

@@ -20,8 +20,10 @@ void ft_spread_add(struct ft_spread_stats *sum, const struct ft_spread_stats *p,
     if (sum->dst_nic != p->dst_nic) {
         const struct ft_group *g = ft_topology_group(t, p->group);
         uint32_t left = ft_choice_distance(t, g->switch_id, p->dst_nic);
+        uint64_t links = ft_topology_nearest_links(t, g, p->dst_nic);
 
-        sum->possible |= ft_topology_nearest_links(t, g, p->dst_nic);
+        sum->common = sum->flows > 1 ? sum->common & links : links;
+        sum->possible |= links;
         sum->mixed |= sum->flows > 1 && left != sum->left;
         sum->left = left;
     }
@@ -79,8 +81,56 @@ static void fill_link(Fabrictrace__SpreadLink *out, const struct ft_spread_link 
     out->last_ms = (uint64_t)l->last_ms;
 }
 
+/* What is said of the links that lead on. */
+struct of_links {
+    struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
+    const char *names[FT_SPREAD_LINKS_MAX];
+    uint64_t speeds[FT_SPREAD_LINKS_MAX];
+    uint32_t bundles[FT_SPREAD_LINKS_MAX];
+    uint32_t m;
+    struct ft_spread_figures figures;
+};
+
+/* Those of a group, by bit, and maybe those that have samples beside them. */
+static void look_at(struct ft_spread *s, const struct ft_topology *t,
+                    const struct ft_spread_stats *p, uint64_t set, bool seen, struct of_links *out)
+{
+    const struct ft_group *g = ft_topology_group(t, p->group);
+
+    out->m = 0;
+    for (uint32_t i = 0; i < g->link_count; i++)
+        if (set & UINT64_C(1) << i || (seen && p->links[i].samples)) {
+            out->names[out->m] = ft_topology_port(t, g->links[i])->name;
+            out->speeds[out->m] = ft_topology_port(t, g->links[i])->speed_bps;
+            out->bundles[out->m] = ft_skewed_bundle(t, g->links[i]);
+            out->links[out->m++] = p->links[i];
+        }
+    ft_spread_figures(
+        out->links,
+        &(struct ft_link_set){.m = out->m, .speed_bps = out->speeds, .bundle = out->bundles},
+        s->chance, &out->figures);
+}
+
+/* Whatever of a flow's links it may take, those that all flows may are taken alike. */
+static void fill_chance(struct ft_spread_parts *parts, const struct of_links *common)
+{
+    const struct ft_spread_figures *f = &common->figures;
+    Fabrictrace__Spread *out = &parts->out;
+
+    out->dead = parts->dead;
+    if (common->m < 2)
+        return;
+    out->has_even_p = out->has_least_p = true;
+    out->even_p = f->even_p;
+    out->least_p = f->least_p;
+    out->least = ft_spread_text(common->names[f->least]);
+    for (uint32_t i = 0; i < common->m; i++)
+        if (common->links[i].samples == 0 && f->few_p[i] < DEAD_P)
+            parts->dead[out->n_dead++] = ft_spread_text(common->names[i]);
+}
+
 static void fill_figures(struct ft_spread_parts *parts, const struct ft_spread_figures *f,
-                         uint32_t possible, const char *least)
+                         uint32_t possible)
 {
     Fabrictrace__Spread *out = &parts->out;
 
@@ -91,51 +141,31 @@ static void fill_figures(struct ft_spread_parts *parts, const struct ft_spread_f
     out->trials = f->trials;
     out->has_effective_paths = f->samples > 0;
     out->effective_paths = f->effective;
-    if (possible < 2)
-        return;
-    out->has_even_p = out->has_least_p = true;
-    out->even_p = f->even_p;
-    out->least_p = f->least_p;
-    out->least = ft_spread_text(least);
 }
 
 void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const struct ft_topology *t,
                     const struct ft_spread_stats *p)
 {
     const struct ft_group *g = ft_topology_group(t, p->group);
-    struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
-    const char *names[FT_SPREAD_LINKS_MAX];
-    uint64_t speeds[FT_SPREAD_LINKS_MAX];
-    uint32_t bundles[FT_SPREAD_LINKS_MAX];
-    struct ft_link_set set = {.speed_bps = speeds, .bundle = bundles};
-    struct ft_spread_figures f;
     Fabrictrace__Spread *out = &parts->out;
-    uint32_t m = 0;
+    struct of_links all, common;
 
-    for (uint32_t i = 0; i < g->link_count; i++)
-        if (p->possible & UINT64_C(1) << i || p->links[i].samples) {
-            names[m] = ft_topology_port(t, g->links[i])->name;
-            speeds[m] = ft_topology_port(t, g->links[i])->speed_bps;
-            bundles[m] = ft_skewed_bundle(t, g->links[i]);
-            links[m++] = p->links[i];
-        }
-    set.m = m;
-    ft_spread_figures(links, &set, s->chance, &f);
+    look_at(s, t, p, p->possible, true, &all);
     out->switch_ = ft_spread_text(ft_topology_switch(t, g->switch_id)->name);
     out->group = ft_spread_text(g->name);
     out->has_flows = out->has_sprayed_flows = true;
     out->flows = p->flows;
     out->sprayed_flows = p->sprayed;
-    fill_figures(parts, &f, m, names[f.least]);
-    out->dead = parts->dead;
-    for (uint32_t i = 0; i < m; i++) {
-        fill_link(&parts->links[i], &links[i], names[i], f.samples);
+    fill_figures(parts, &all.figures, all.m);
+    if (p->common != p->possible)
+        look_at(s, t, p, p->common, false, &common);
+    fill_chance(parts, p->common == p->possible ? &all : &common);
+    for (uint32_t i = 0; i < all.m; i++) {
+        fill_link(&parts->links[i], &all.links[i], all.names[i], all.figures.samples);
         parts->list[i] = &parts->links[i];
-        if (links[i].samples == 0 && f.few_p[i] < DEAD_P)
-            parts->dead[out->n_dead++] = ft_spread_text(names[i]);
     }
     out->links = parts->list;
-    out->n_links = m;
+    out->n_links = all.m;
 }
 
 void ft_spread_hand_on(struct ft_spread *s, struct ft_spread_parts *parts,

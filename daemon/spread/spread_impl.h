@@ -23,6 +23,7 @@ struct ft_spread_stats {
     uint32_t left;       /* from the switch to the destinations */
     bool mixed;          /* these are at several distances */
     uint64_t possible;   /* links that lead on, by bit: of one flow where it is published */
+    uint64_t common;     /* those of them that lead on to each destination */
     struct ft_spread_link *links; /* of the group */
 };
 

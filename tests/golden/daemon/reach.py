@@ -75,6 +75,22 @@ def elephants(spines):
                    "packets": 30 * 10 ** 6, "bytes": 125 * 10 ** 9}
 
 
+def job(spines):
+    """200 queue pairs of a job from leaf2 to leaf3, by each of these spines in turn, and four to leaf1."""
+    for i in range(204):
+        spine, to = spines[i % len(spines)], 3 if i < 200 else 1
+        flow = {"src": f"10.0.2.{1 + i % HOSTS}", "dst": f"10.0.{to}.{1 + i % HOSTS}", "sport": 0xc000 + i,
+                "dport": 4791, "proto": 17}
+        yield {"schema": "fabrictrace.flow.v1", "time_ms": START_MS + 4000, "interval_ms": 1000,
+               "host": f"h2{1 + i % HOSTS}", "flow": flow, "direction": "tx", "tuple_source": "computed",
+               "data_packets": 1000, "bytes": 4096000, "job": "train-1"}
+        for agent, came, went in (("192.0.2.2", 51 + i % HOSTS, spine), (f"192.0.3.{spine}", 2, to)):
+            yield {"schema": "fabrictrace.observation.v1", "time_ms": START_MS + 5000, "interval_ms": 1000,
+                   "first_ms": START_MS + 4050, "last_ms": START_MS + 4950, "agent": agent, "in_ifindex": came,
+                   "out_ifindex": went, "flow": flow, "samples": 20, "data_samples": 20, "packets": 40000,
+                   "bytes": 40000 * 4170}
+
+
 def events_of(records, *kinds):
     return {(e["kind"], e["subject"]): e for e in of_kind(records, "event")
             if e["kind"] in kinds and not e.get("cleared")}
@@ -136,6 +152,17 @@ def test_a_link_that_elephants_cannot_take_is_no_alternative(folder):
            for s in (f"leaf2/Ethernet{up}", f"spine{down}/Ethernet3")})
 
 
+def test_of_a_job_links_are_compared_that_all_of_it_may_take(folder):
+    for spines, dead in (((2, 3, 4), []), ((3, 4), ["Ethernet2"])):
+        found = [r for r in of_kind(replay(folder, job(spines)), "spread") if r["of"] == "job"]
+        equal(f"{spines}: group", [r["group"] for r in found], ["leaf2/up"])
+        equal(f"{spines}: links and flows", [(r["possible"], r["flows"]) for r in found], [(4, 204)])
+        equal(f"{spines}: dead", [r.get("dead", []) for r in found], [dead])
+        check(f"{spines}: even", all((r["even_p"] > 0.05) == (not dead) for r in found), found)
+        check(f"{spines}: the least", all(r["least"] != "Ethernet1" for r in found), found)
+
+
 if __name__ == "__main__":
     sys.exit(rig.run_tests(test_what_cannot_be_taken_is_no_fault, test_a_dead_link_is_named,
-                           test_a_link_that_elephants_cannot_take_is_no_alternative))
+                           test_a_link_that_elephants_cannot_take_is_no_alternative,
+                           test_of_a_job_links_are_compared_that_all_of_it_may_take))
