@@ -62,17 +62,68 @@ static uint64_t mix(uint64_t z)
     return z ^ z >> 31;
 }
 
+struct drawn {
+    uint64_t seed;
+    uint32_t left[PATHS_MAX]; /* paths, by their indices */
+    uint32_t ports[PATHS_MAX];
+};
+
+/* By what paths differ: the port of their source, then by which each switch sends. */
+static uint32_t port_of(const struct ft_path *path, uint32_t stage)
+{
+    if (stage == 0)
+        return path->hops[0].in;
+    return stage <= path->hop_count ? path->hops[stage - 1].out : FT_NONE;
+}
+
+/* The ports at a stage of the paths that are left. */
+static uint32_t list_ports(struct drawn *d, const struct ft_path *paths, uint32_t n, uint32_t stage)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t port = port_of(&paths[d->left[i]], stage), k = count;
+
+        while (k > 0 && d->ports[k - 1] != port)
+            k--;
+        if (k == 0)
+            d->ports[count++] = port;
+    }
+    return count;
+}
+
+/* Each switch chooses among its links, however many paths there are behind each. */
 static uint32_t by_hash(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)
 {
-    uint64_t seed = *(uint64_t *)arg;
+    struct drawn *d = arg;
+    uint64_t part = mix(mix(d->seed) + flow) >> 32; /* of 2^32 */
 
-    (void)paths;
-    return (uint32_t)((mix(mix(seed) + flow) >> 32) * n >> 32);
+    for (uint32_t i = 0; i < n; i++)
+        d->left[i] = i;
+    for (uint32_t stage = 0; n > 1 && stage <= FT_PATH_HOPS_MAX; stage++) {
+        uint32_t count = list_ports(d, paths, n, stage), kept = 0;
+        uint32_t port = d->ports[part * count >> 32];
+
+        part = part * count & UINT32_MAX;
+        for (uint32_t i = 0; i < n; i++)
+            if (port_of(&paths[d->left[i]], stage) == port)
+                d->left[kept++] = d->left[i];
+        n = kept;
+    }
+    return d->left[0];
 }
 
 int ft_policy_ecmp(const struct ft_policy_input *in, uint64_t seed, struct ft_path *paths)
 {
-    return choose(in, by_hash, &seed, paths);
+    struct drawn *d = calloc(1, sizeof(*d));
+    int rc = -ENOMEM;
+
+    if (d) {
+        d->seed = seed;
+        rc = choose(in, by_hash, d, paths);
+    }
+    free(d);
+    return rc;
 }
 
 static uint32_t by_destination(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)

@@ -23,8 +23,9 @@ struct ft_policy_input {
 
 /* All fill paths[count]; -EHOSTUNREACH where a flow has no living path, -ENOMEM. */
 
-/* Each flow one of its equal-cost paths at random: ECMP with a hash that is worth its name. The
- * same seed gives the same paths. */
+/* Each switch one of the links that lead on at random, and a NIC one of its ports: ECMP with a hash
+ * that is worth its name. Where switches lead on by more links than others, paths are not taken
+ * alike. The same seed gives the same paths. */
 int ft_policy_ecmp(const struct ft_policy_input *in, uint64_t seed, struct ft_path *paths);
 
 /* The path follows from the destination alone: its number modulo the number of paths. */

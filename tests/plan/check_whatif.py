@@ -132,6 +132,18 @@ class Whatif(unittest.TestCase):
             self.assertEqual(records[name]["flows_most"]["max"], 2)
             self.assertEqual(records[name]["collisions"]["max"], 0)
 
+    def test_a_switch_chooses_among_its_links(self):
+        """From spine0-0 one superspine is left of four. Its leaf sends it half of the flows all the same, though only
+        one path of five goes there."""
+        fabric = paper.three_tiers(2, 1, 2, 4, 64)
+        flows = [(f"h0-0-{i}", f"h1-0-{i}", SPEED // 64) for i in range(64)]
+        failed = ",".join(f"spine0-0/up{i}" for i in (1, 2, 3))
+        ecmp = self.compare(fabric, flows, "--failed", failed, "--policy", "ecmp", "--draws", "200")["ecmp"]
+        up = next(layer for layer in ecmp["layers"] if layer["name"] == "leaf/up")
+        # Of 64 in two halves the larger has 32 and 0.4 times their root more, which is their FIM as well.
+        self.assertAlmostEqual(up["fim"]["mean"], 10, delta=1.5)
+        self.assertAlmostEqual(ecmp["flows_most"]["mean"], 35.2, delta=0.6)
+
     def test_parts_add_up_to_whole_flows(self):
         """By halves and thirds two flows on each of two links into leaf 1, whatever their rounding, and one
         on the third."""
