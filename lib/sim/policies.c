@@ -12,14 +12,18 @@
 /* Of more paths than this the first are chosen from. */
 #define PATHS_MAX 4096
 
-static bool is_alive(void *arg, uint32_t stage, const struct ft_hop *hop)
+bool ft_policy_lives(const struct ft_policy_input *in, const struct ft_hop *hop)
 {
-    const struct ft_policy_input *in = arg;
     uint32_t peer = ft_topology_port(in->topology, hop->out)->peer;
 
-    (void)stage;
     return !in->dead ||
            (!in->dead[hop->in] && !in->dead[hop->out] && (peer == FT_NONE || !in->dead[peer]));
+}
+
+static bool is_alive(void *arg, uint32_t stage, const struct ft_hop *hop)
+{
+    (void)stage;
+    return ft_policy_lives(arg, hop);
 }
 
 uint32_t ft_policy_paths(const struct ft_policy_input *in, uint32_t flow, struct ft_path *paths,

@@ -42,6 +42,9 @@ int ft_policy_rail(const struct ft_policy_input *in, struct ft_path *paths);
 /* In the order given, each flow the path whose fullest link carries the fewest flows. */
 int ft_policy_greedy(const struct ft_policy_input *in, struct ft_path *paths);
 
+/* Whether a hop and the link behind it are not down. */
+bool ft_policy_lives(const struct ft_policy_input *in, const struct ft_hop *hop);
+
 /* The paths of one flow, at most max; returns how many. Spraying uses all of them alike. */
 uint32_t ft_policy_paths(const struct ft_policy_input *in, uint32_t flow, struct ft_path *paths,
                          uint32_t max);

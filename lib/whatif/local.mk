@@ -8,4 +8,5 @@ lib_whatif_libftwhatif_a_SOURCES = \
 	lib/whatif/learnt.c lib/whatif/learnt.h \
 	lib/whatif/measure.c lib/whatif/measure.h \
 	lib/whatif/record.c lib/whatif/record.h \
+	lib/whatif/siblings.c lib/whatif/siblings.h \
 	lib/whatif/times.c lib/whatif/times.h

@@ -12,6 +12,7 @@
 #include "lib/fabric/weights.h"
 #include "lib/sim/fluid.h"
 #include "lib/sim/loads.h"
+#include "lib/whatif/siblings.h"
 
 /* Parts of flows on a link add up to flows but for this. */
 #define ROUNDING 1e-9
@@ -24,6 +25,7 @@ struct parts {
     double *demand, *rate;  /* by path */
     double *part;           /* by item of link, where the paths of a flow are used alike; NULL */
     double *capacity, *flows, *bps; /* by link */
+    struct ft_siblings *siblings;
 };
 
 static void parts_free(struct parts *p)
@@ -36,11 +38,16 @@ static void parts_free(struct parts *p)
     free(p->capacity);
     free(p->flows);
     free(p->bps);
+    ft_siblings_free(p->siblings);
 }
 
-static int parts_init(struct parts *p, const struct ft_topology *t, uint32_t count, bool alike)
+static int parts_init(struct parts *p, const struct ft_policy_input *in,
+                      const struct ft_placed *placed)
 {
+    const struct ft_topology *t = in->topology;
+    uint32_t count = placed->first[in->count];
     size_t links = (size_t)ft_links_of(t) + 1, n = (size_t)count + 1;
+    bool alike = placed->alike;
 
     memset(p, 0, sizeof(*p));
     p->t = t;
@@ -53,8 +60,9 @@ static int parts_init(struct parts *p, const struct ft_topology *t, uint32_t cou
     p->capacity = calloc(links, sizeof(*p->capacity));
     p->flows = calloc(links, sizeof(*p->flows));
     p->bps = calloc(links, sizeof(*p->bps));
+    p->siblings = ft_siblings_new(in, placed);
     if (p->first && p->link && p->demand && p->rate && (p->part || !alike) && p->capacity &&
-        p->flows && p->bps)
+        p->flows && p->bps && p->siblings)
         return 0;
     parts_free(p);
     return -ENOMEM;
@@ -161,16 +169,22 @@ static void find_hottest(const struct parts *p, struct ft_measured *out)
     }
 }
 
-/* Links with two flows or more while another carries at least one less: load[] are those of a group
- * that are not down, as no flow could take another. */
-static double collisions_of(const double *load, uint32_t n)
+/* Links with two flows or more while another that some of these could take carries at least one
+ * less: link[] are those of a group that are not down. */
+static uint32_t collisions_of(const struct parts *p, const uint32_t *link, uint32_t n)
 {
-    double least = INFINITY, count = 0;
+    uint32_t count = 0;
 
-    for (uint32_t i = 0; i < n; i++)
-        least = fmin(least, load[i]);
-    for (uint32_t i = 0; i < n; i++)
-        count += load[i] >= 2 - ROUNDING && load[i] >= least + 1 - ROUNDING;
+    for (uint32_t i = 0; i < n; i++) {
+        double load = p->flows[link[i]];
+
+        for (uint32_t k = 0; load >= 2 - ROUNDING && k < n; k++)
+            if (load >= p->flows[link[k]] + 1 - ROUNDING &&
+                ft_siblings_may_take(p->siblings, link[i], link[k])) {
+                count++;
+                break;
+            }
+    }
     return count;
 }
 
@@ -181,8 +195,9 @@ static int add_group(const struct parts *p, const struct ft_policy_input *in,
     double *load = calloc(g->link_count, sizeof(*load));
     uint64_t *count = calloc(g->link_count, sizeof(*count));
     uint64_t *speed = calloc(g->link_count, sizeof(*speed));
+    uint32_t *links = calloc(g->link_count, sizeof(*links));
     uint32_t n = 0;
-    int rc = load && count && speed ? 0 : -ENOMEM;
+    int rc = load && count && speed && links ? 0 : -ENOMEM;
 
     for (uint32_t i = 0; rc == 0 && i < g->link_count; i++) {
         uint32_t link = g->links[i];
@@ -191,17 +206,19 @@ static int add_group(const struct parts *p, const struct ft_policy_input *in,
             continue;
         load[n] = p->flows[link];
         speed[n] = ft_link_speed(p->t, link);
+        links[n] = link;
         count[n++] = (uint64_t)llround(p->flows[link]);
         layer->most = fmax(layer->most, p->flows[link]);
     }
     if (rc == 0 && n > 1) {
         rc = ft_union_add(u, load, count, &(struct ft_link_set){.m = n, .speed_bps = speed}, 0);
         layer->links += n;
-        out->collisions += collisions_of(load, n);
+        out->collisions += collisions_of(p, links, n);
     }
     free(load);
     free(count);
     free(speed);
+    free(links);
     return rc;
 }
 
@@ -234,7 +251,7 @@ int ft_measure(const struct ft_policy_input *in, const struct ft_placed *placed,
 {
     struct parts p;
     uint32_t at = 0;
-    int rc = parts_init(&p, in->topology, placed->first[in->count], placed->alike);
+    int rc = parts_init(&p, in, placed);
 
     if (rc)
         return rc;

@@ -132,6 +132,25 @@ class Whatif(unittest.TestCase):
             self.assertEqual(records[name]["flows_most"]["max"], 2)
             self.assertEqual(records[name]["collisions"]["max"], 0)
 
+    def test_a_link_that_leads_nowhere_is_no_sibling(self):
+        """Three spines, one of which lost its link to leaf 2: what leaf 0 sends there cannot take its link to that
+        spine, and what leaf 2 sends to leaf 0 does not come by it. To leaf 1 it could."""
+        fabric = paper.two_tiers(3, 3, 4)
+        for a, b in ((0, 2), (2, 0)):
+            flows = [(f"h{a}-{i}", f"h{b}-{i}", SPEED) for i in range(4)]
+            records = self.compare(fabric, flows, "--failed", "leaf2/up1-0", "--policy", "plan,greedy,spray")
+            for name in ("plan", "greedy", "spray"):
+                self.assertEqual((records[name]["flows_most"]["max"], records[name]["collisions"]["max"]), (2, 0))
+        # Of two spines, with one flow to leaf 1: of three flows on a link one could take the other.
+        fabric = paper.two_tiers(3, 2, 4)
+        flows = [(f"h0-{i}", f"h2-{i}", SPEED) for i in range(2)]
+        for more, collisions in (([], 0), ([("h0-2", "h2-2", SPEED), ("h0-3", "h1-3", SPEED)], 0)):
+            plan = self.compare(fabric, flows + more, "--failed", "leaf2/up1-0", "--policy", "plan")["plan"]
+            self.assertEqual(plan["collisions"]["max"], collisions)
+        static = self.compare(fabric, [("h0-0", "h2-0", SPEED), ("h0-2", "h1-0", SPEED)], "--failed", "leaf2/up1-0",
+                              "--policy", "static")["static"]
+        self.assertEqual((static["flows_most"]["max"], static["collisions"]["max"]), (2, 1))
+
     def test_a_switch_chooses_among_its_links(self):
         """From spine0-0 one superspine is left of four. Its leaf sends it half of the flows all the same, though only
         one path of five goes there."""
