@@ -113,13 +113,23 @@ export function band(flows: number | undefined, links: number | undefined): Band
     return flows && links && links >= 2 ? dice(flows, links) : undefined;
 }
 
+const ALIKE = 0.25;
+
+/** A group's; undefined where what is expected of it is not what flows give that choose alike among all of
+ * its links: some cannot take all, or switches weigh them. The dice know nothing of that. */
+function bandOfGroup(r: Imbalance): Band | undefined {
+    const one = band(r.flows, r.links);
+    if (!one || r.fim_expected === undefined) return one;
+    return Math.abs(r.fim_expected - one.middle) > ALIKE * one.middle ? undefined : one;
+}
+
 const Z90 = 1.645; // 90 of 100 lie within so many deviations
 
 /** Of a record. A layer's figure and the fabric's are means over groups, each flow counted in every
  * group that it crosses: as many groups of a size, which chance gives what the record says. */
 export function bandOf(r: Imbalance): Band | undefined {
     const groups = (r.groups ?? 1) - (r.idle_groups ?? 0);
-    if (r.scope === 'group' || groups < 1 || !r.groups) return band(r.flows, r.links);
+    if (r.scope === 'group' || groups < 1 || !r.groups) return bandOfGroup(r);
     const links = Math.round((r.links ?? 0) / r.groups);
     if (links < 2 || r.fim_expected === undefined || !r.flows) return undefined;
     const one = dice(flowsFor(r.fim_expected, links), links);

@@ -42,6 +42,15 @@ test('a layer: narrower than its groups, around what the record expects', () => 
     assert.equal(bandOf({ scope: 'fabric', links: 8, groups: 2, flows: 0 }), undefined);
 });
 
+test('a group whose flows choose otherwise than alike among all links: no band', () => {
+    // One link of four that hardly any of them may take; links of which two are four times as fast.
+    for (const fim_expected of [46.9, 60])
+        assert.equal(bandOf({ scope: 'group', links: 4, flows: 540, fim_expected }), undefined);
+    assert.deepEqual(bandOf({ scope: 'group', links: 4, flows: 540, fim_expected: expected(540, 4) }), band(540, 4));
+    // A few of them are not on one link for certain.
+    assert.ok(bandOf({ scope: 'group', links: 4, flows: 540, fim_expected: expected(480, 4) }));
+});
+
 test('many flows: normal loads, a narrow band', () => {
     const b = band(100_000, 32);
     assert.ok(b);
