@@ -128,6 +128,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/flow_names.c daemon/join/flow_names.h \
 	daemon/join/hints.c daemon/join/hints.h \
 	daemon/join/likely.c daemon/join/likely.h \
+	daemon/join/flow_clumps.c daemon/join/flow_clumps.h \
 	daemon/join/flow_numbers.c daemon/join/flow_numbers.h \
 	daemon/join/flow_parts.c daemon/join/flow_parts.h \
 	daemon/join/flow_path.c daemon/join/flow_path.h \

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/join/flow_parts.h"
 #include "daemon/join/flow_path.h"
 #include "daemon/join/moves.h"
 
@@ -241,4 +242,6 @@ void ft_flow_follow(struct ft_flow *flow, const struct ft_follow *f)
     flow->dst_nic = flow->dst_nic == FT_NONE ? FT_NONE : f->nics[flow->dst_nic];
     if (lost)
         leave_path(flow, f->to);
+    /* The links of a group may be others now. */
+    ft_flow_remove_part(flow, FT_FLOW_CLUMPS);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "lib/base/tuple.h"
+#include "lib/fabric/dispersion.h"
 #include "lib/fabric/evidence.h"
 #include "lib/fabric/numbers.h"
 #include "lib/fabric/topology.h"
@@ -57,7 +58,10 @@ struct ft_observation {
     uint32_t in_ifindex; /* 0: not known */
     uint32_t out_ifindex;
     uint32_t source; /* who took the samples, as in struct ft_sighting */
+    uint8_t point;   /* where in the switch, enum of fabrictrace.proto */
     bool source_routed;
+    int64_t start_ms;     /* of the interval that they were added up over; 0: not known */
+    uint32_t interval_ms; /* likewise, its length */
     int64_t first_ms;
     int64_t last_ms;
     uint32_t samples;
@@ -143,6 +147,31 @@ struct ft_flow_tunnel {
     bool learnt;           /* as of the flow, with this header */
 };
 
+/* An interval of which samples come in. */
+struct ft_flow_interval {
+    uint64_t links; /* with samples, by their position in the group */
+    uint64_t samples;
+    uint32_t start; /* the low bits of its Unix milliseconds */
+    bool odd;       /* of the window */
+};
+
+/* Several pollers may report, one some seconds after the other. */
+#define FT_FLOW_INTERVALS 4
+
+/* How samples keep together, see flow_clumps.h. */
+struct ft_flow_clumps {
+    struct ft_clumps slots[2]; /* by parity of the window */
+    struct ft_flow_interval intervals[FT_FLOW_INTERVALS];
+    uint32_t group;   /* FT_NONE: none any more */
+    uint32_t in;      /* where own: the port that the samples came in by */
+    uint32_t begun;   /* as of an interval: those after it count */
+    uint32_t window;  /* the newest that touched it */
+    uint8_t point;    /* of ft_observation */
+    bool own;         /* samples of the group's switch, else of the other ends of its links */
+    bool fresh;       /* none came since */
+    bool repeated[2]; /* samples of a link and an interval came twice */
+};
+
 /* What some flows have, in one allocation. */
 enum ft_flow_part {
     FT_FLOW_HOST,    /* a host reported it */
@@ -150,6 +179,7 @@ enum ft_flow_part {
     FT_FLOW_MOVES,   /* paths that it left in the open windows */
     FT_FLOW_NUMBERS, /* none also where there is no memory for them */
     FT_FLOW_PATH,    /* the last resolved one, where its links do not say all of it */
+    FT_FLOW_CLUMPS,  /* it is sprayed */
     FT_FLOW_PARTS,
 };
 

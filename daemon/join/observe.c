@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "daemon/join/flow_clumps.h"
 #include "daemon/join/flow_host.h"
 #include "daemon/join/flow_numbers.h"
 #include "daemon/join/flow_tunnel.h"
@@ -310,6 +311,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     note_second(flow, s, before_ms, o->last_ms, window & 1);
     ft_sighting_add_bytes(s, window & 1, o->bytes);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
+    ft_flow_take_clumps(j, flow, o, in, out, window, another_second);
     note_time(j, flow, o);
     ft_flow_take_tunnel(j, flow, o, in, out);
     if (o->rest && ft_is_port(out))

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/join/flow_clumps.h"
 #include "daemon/join/flow_names.h"
 #include "daemon/spread/spread_impl.h"
 #include "lib/base/table.h"
@@ -80,18 +81,9 @@ void ft_spread_begin(struct ft_spread *s)
     ft_spread_kept_clear(&s->next);
 }
 
-/* The link that a sighting is of, as an egress port that leads up: at its own switch, or seen from
- * the other end. */
 static uint32_t link_of(const struct ft_topology *t, const struct ft_sighting *s, bool own)
 {
-    uint32_t port = ft_sighting_out(s), in = ft_sighting_in(s);
-
-    if (!own)
-        port = in != FT_NONE && ft_is_port(in) ? ft_topology_port(t, in)->peer : FT_NONE;
-    if (port == FT_NONE || !ft_is_port(port) || ft_topology_port(t, port)->group == FT_NONE ||
-        ft_topology_port(t, port)->direction != FT_DIRECTION_UP)
-        return FT_NONE;
-    return port;
+    return ft_flow_link_up(t, ft_sighting_in(s), ft_sighting_out(s), own);
 }
 
 static uint32_t position(const struct ft_group *g, uint32_t port)
@@ -113,6 +105,11 @@ static void see(struct ft_spread_link *l, const struct ft_sighting *s, unsigned 
     l->samples += s->samples[slot];
     if (ft_seconds_of(s->seconds, slot) > l->seconds)
         l->seconds = ft_seconds_of(s->seconds, slot);
+}
+
+static unsigned slot_of(const struct ft_flow *flow)
+{
+    return flow->bytes_window & 1;
 }
 
 static const struct ft_sighting *sightings(const struct ft_flow *flow)
@@ -168,21 +165,68 @@ static size_t groups_of(const struct ft_topology *t, const struct ft_flow *flow,
     return n;
 }
 
-/* Samples of what is sprayed chose their links, as far as they did so one by one; what is not did
- * so once. */
-static void count_trials(struct ft_spread_stats *p, uint32_t seconds)
+static uint64_t sum_of(const struct ft_spread_link *links, uint32_t count)
 {
-    double choosing =
-        p->sprayed ? ft_spread_choosing(p->links + p->first, p->end - p->first, seconds) : 0;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        sum += links[i].samples;
+    return sum;
+}
+
+/* How much samples of a sprayed flow keep together. False: that is not known. */
+static bool find_dispersion(const struct ft_spread_stats *p, const struct ft_topology *t,
+                            const struct ft_flow *flow, struct ft_dispersion *out)
+{
+    uint32_t links = ft_topology_group(t, p->group)->link_count, at, group;
+    const struct ft_clumps *clumps = ft_flow_clumps_of(flow, flow->bytes_window, &group);
+    uint32_t seconds = ft_seconds_of(flow->seconds, slot_of(flow));
+    struct ft_spread_link there[FT_SPREAD_LINKS_MAX];
+    struct ft_spread_stats before = {.links = there};
+    uint64_t counts[FT_SPREAD_LINKS_MAX];
+    double part = 1;
+
+    if (!clumps)
+        return false;
+    if (group != p->group) {
+        before.group = group;
+        if (look_at(&before, t, flow, slot_of(flow), true, &at) < 2 &&
+            look_at(&before, t, flow, slot_of(flow), false, &at) < 2)
+            return false;
+        part = fmin(1, (double)sum_of(p->links, links) /
+                           (double)sum_of(there, ft_topology_group(t, group)->link_count));
+    }
+    for (uint32_t i = 0; i < links; i++)
+        counts[i] = p->links[i].samples;
+    if (!ft_dispersion_of(clumps, counts, links, seconds, part, out))
+        return false;
+    out->factor = fmax(out->factor, 1 / ft_spread_choosing(p->links, links, seconds));
+    return true;
+}
+
+/* Samples of what is sprayed chose their links, as far as they do not keep together; what is not
+ * did so once. */
+static void count_trials(struct ft_spread_stats *p, const struct ft_topology *t,
+                         const struct ft_flow *flow)
+{
+    struct ft_dispersion d;
     uint32_t most = p->first;
 
-    for (uint32_t i = p->first; i < p->end; i++) {
+    p->variance = p->doubt = 0;
+    if (p->sprayed) {
+        /* Where it is not known how far they do, they say nothing of chance. */
+        if (p->end - p->first < 2 || !find_dispersion(p, t, flow, &d))
+            return;
+        for (uint32_t i = p->first; i < p->end; i++)
+            p->links[i].trials = p->links[i].samples;
+        p->variance = d.factor * (double)sum_of(p->links + p->first, p->end - p->first);
+        p->doubt = isfinite(d.freedom) ? p->variance * p->variance / d.freedom : 0;
+        return;
+    }
+    for (uint32_t i = p->first; i < p->end; i++)
         if (p->links[i].samples > p->links[most].samples)
             most = i;
-        p->links[i].trials = (uint64_t)llround(choosing * (double)p->links[i].samples);
-    }
-    if (!p->sprayed)
-        p->links[most].trials = 1;
+    p->links[most].trials = p->links[most].stays = 1;
 }
 
 static void add_to(struct ft_spread *s, const struct ft_spread_key *key,
@@ -229,7 +273,7 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
                     const struct ft_span *span, const struct ft_emitter *emitter)
 {
     const struct ft_topology *t = ft_join_topology(join);
-    unsigned slot = flow->bytes_window & 1;
+    unsigned slot = slot_of(flow);
     struct ft_spread_link links[FT_SPREAD_LINKS_MAX];
     uint32_t groups[GROUPS_MAX];
     size_t n;
@@ -264,7 +308,7 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
         if (seen > 1)
             alternation = ft_spread_alternation(p.links, g->link_count, &moved_p);
         p.sprayed = alternation == FT_ALTERNATION_SPRAYED || flow->state == FT_PATH_MULTIPATH;
-        count_trials(&p, ft_seconds_of(flow->seconds, slot));
+        count_trials(&p, t, flow);
         /* What came since is of the next window. */
         for (uint32_t k = p.first; k < p.end; k++)
             if (p.links[k].last_ms >= span->end_ms)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "daemon/spread/spread_impl.h"
@@ -40,7 +41,25 @@ void ft_spread_add(struct ft_spread_stats *sum, const struct ft_spread_stats *p,
             to->last_ms = from->last_ms;
         to->samples += from->samples;
         to->trials += from->trials;
+        to->stays += from->stays;
     }
+    sum->variance += p->variance;
+    sum->doubt += p->doubt;
+}
+
+struct ft_dispersion ft_spread_dispersion(const struct ft_spread_stats *p, uint32_t links)
+{
+    struct ft_dispersion d = FT_DISPERSION_NONE;
+    uint64_t samples = 0;
+
+    for (uint32_t i = 0; i < links; i++)
+        samples += p->links[i].trials - p->links[i].stays;
+    if (samples)
+        d.factor = fmax(1, p->variance / (double)samples);
+    /* Of several flows as of the sum of independent variances (Satterthwaite 1946). */
+    if (p->doubt > 0)
+        d.freedom = p->variance * p->variance / p->doubt;
+    return d;
 }
 
 struct ft_spread_stats *ft_spread_stats_new(struct ft_spread *s, const struct ft_topology *t,
@@ -65,13 +84,13 @@ struct ft_spread_stats *ft_spread_stats_new(struct ft_spread *s, const struct ft
 }
 
 static void fill_link(Fabrictrace__SpreadLink *out, const struct ft_spread_link *l,
-                      const char *port, uint64_t samples)
+                      const char *port, uint64_t samples, const struct ft_dispersion *d)
 {
     fabrictrace__spread_link__init(out);
     out->port = ft_spread_text(port);
     out->has_samples = out->has_trials = true;
     out->samples = l->samples;
-    out->trials = l->trials;
+    out->trials = (uint64_t)llround(ft_spread_choices(l, d));
     if (samples) {
         out->has_share = out->has_share_lo = out->has_share_hi = true;
         out->share = (double)l->samples / (double)samples;
@@ -93,7 +112,8 @@ struct of_links {
 
 /* Those of a group, by bit, and maybe those that have samples beside them. */
 static void look_at(struct ft_spread *s, const struct ft_topology *t,
-                    const struct ft_spread_stats *p, uint64_t set, bool seen, struct of_links *out)
+                    const struct ft_spread_stats *p, const struct ft_dispersion *d, uint64_t set,
+                    bool seen, struct of_links *out)
 {
     const struct ft_group *g = ft_topology_group(t, p->group);
 
@@ -107,7 +127,7 @@ static void look_at(struct ft_spread *s, const struct ft_topology *t,
         }
     ft_spread_figures(
         out->links,
-        &(struct ft_link_set){.m = out->m, .speed_bps = out->speeds, .bundle = out->bundles},
+        &(struct ft_link_set){.m = out->m, .speed_bps = out->speeds, .bundle = out->bundles}, d,
         s->chance, &out->figures);
 }
 
@@ -118,7 +138,7 @@ static void fill_chance(struct ft_spread_parts *parts, const struct of_links *co
     Fabrictrace__Spread *out = &parts->out;
 
     out->dead = parts->dead;
-    if (common->m < 2)
+    if (common->m < 2 || f->trials <= 0)
         return;
     out->has_even_p = out->has_least_p = true;
     out->even_p = f->even_p;
@@ -138,7 +158,7 @@ static void fill_figures(struct ft_spread_parts *parts, const struct ft_spread_f
     out->possible = possible;
     out->seen = f->seen;
     out->samples = f->samples;
-    out->trials = f->trials;
+    out->trials = (uint64_t)llround(f->trials);
     out->has_effective_paths = f->samples > 0;
     out->effective_paths = f->effective;
 }
@@ -147,10 +167,11 @@ void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const st
                     const struct ft_spread_stats *p)
 {
     const struct ft_group *g = ft_topology_group(t, p->group);
+    struct ft_dispersion d = ft_spread_dispersion(p, g->link_count);
     Fabrictrace__Spread *out = &parts->out;
     struct of_links all, common;
 
-    look_at(s, t, p, p->possible, true, &all);
+    look_at(s, t, p, &d, p->possible, true, &all);
     out->switch_ = ft_spread_text(ft_topology_switch(t, g->switch_id)->name);
     out->group = ft_spread_text(g->name);
     out->has_flows = out->has_sprayed_flows = true;
@@ -158,10 +179,10 @@ void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const st
     out->sprayed_flows = p->sprayed;
     fill_figures(parts, &all.figures, all.m);
     if (p->common != p->possible)
-        look_at(s, t, p, p->common, false, &common);
+        look_at(s, t, p, &d, p->common, false, &common);
     fill_chance(parts, p->common == p->possible ? &all : &common);
     for (uint32_t i = 0; i < all.m; i++) {
-        fill_link(&parts->links[i], &all.links[i], all.names[i], all.figures.samples);
+        fill_link(&parts->links[i], &all.links[i], all.names[i], all.figures.samples, &d);
         parts->list[i] = &parts->links[i];
     }
     out->links = parts->list;

@@ -4,6 +4,7 @@
 /* What the files of the spread share. */
 #include "daemon/spread/spread.h"
 #include "lib/base/tuple.h"
+#include "lib/fabric/dispersion.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/spread.h"
 
@@ -24,6 +25,9 @@ struct ft_spread_stats {
     bool mixed;          /* these are at several distances */
     uint64_t possible;   /* links that lead on, by bit: of one flow where it is published */
     uint64_t common;     /* those of them that lead on to each destination */
+    /* Of samples that chose: their variance, in that of as many that are one choice each, and what
+     * is not certain of it. */
+    double variance, doubt;
     struct ft_spread_link *links; /* of the group */
 };
 
@@ -68,6 +72,9 @@ struct ft_spread_stats *ft_spread_stats_new(struct ft_spread *s, const struct ft
                                             uint32_t group, bool qp);
 void ft_spread_add(struct ft_spread_stats *sum, const struct ft_spread_stats *p,
                    const struct ft_topology *t);
+
+/* Of the samples that chose, of all flows. */
+struct ft_dispersion ft_spread_dispersion(const struct ft_spread_stats *p, uint32_t links);
 
 /* What the record says of the links that lead on. */
 void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const struct ft_topology *t,

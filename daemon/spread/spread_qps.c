@@ -66,9 +66,15 @@ static enum ft_alternation alternate(struct ft_spread_stats *p, uint32_t links, 
 
     if (alternation != FT_ALTERNATION_SPRAYED)
         return alternation;
+    /* Of flows that are sprayed themselves, samples are counted as they are. */
+    if (p->sprayed)
+        return alternation;
     p->sprayed = p->flows;
-    for (uint32_t i = 0; i < links; i++)
+    for (uint32_t i = 0; i < links; i++) {
         p->links[i].trials = p->links[i].samples;
+        p->links[i].stays = 0;
+        p->variance += (double)p->links[i].samples;
+    }
     return alternation;
 }
 

@@ -26,7 +26,7 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/singular.c lib/fabric/singular.h \
 	lib/fabric/skewed.c lib/fabric/skewed.h \
 	lib/fabric/spraying.c lib/fabric/spraying.h \
-	lib/fabric/spread.c lib/fabric/spread.h \
+	lib/fabric/dispersion.c lib/fabric/dispersion.h lib/fabric/spread.c lib/fabric/spread.h \
 	lib/fabric/topology.c lib/fabric/topology.h \
 	lib/fabric/topology_build.c \
 	lib/fabric/topology_builder.c \

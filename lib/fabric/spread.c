@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "lib/fabric/dispersion.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/weights.h"
 
@@ -13,8 +14,13 @@
 /* Seconds with samples are fewer by so many standard errors hardly ever where each sample chose. */
 #define CLUMPED 4.0
 
+double ft_spread_choices(const struct ft_spread_link *link, const struct ft_dispersion *d)
+{
+    return link->stays + (double)(link->trials - link->stays) / d->factor;
+}
+
 /* How rarely chance leaves each link with so few of all trials. */
-static void find_least(const uint64_t *trials, const struct ft_link_set *set,
+static void find_least(const double *trials, const struct ft_link_set *set, double freedom,
                        struct ft_spread_figures *f)
 {
     double share[FT_SPREAD_LINKS_MAX];
@@ -22,7 +28,8 @@ static void find_least(const uint64_t *trials, const struct ft_link_set *set,
     ft_least_shares(set, share);
     f->least_p = 2;
     for (size_t i = 0; i < set->m; i++) {
-        double p = share[i] > 0 ? ft_binomial_tail(trials[i], f->trials, share[i]) : 1;
+        double p =
+            share[i] > 0 ? ft_dispersed_binomial_tail(trials[i], f->trials, share[i], freedom) : 1;
 
         f->few_p[i] = fmin(1, (double)set->m * p);
         /* Where several are certain to have so few, the one that has the fewest. */
@@ -34,19 +41,48 @@ static void find_least(const uint64_t *trials, const struct ft_link_set *set,
     }
 }
 
+static double chi_square(const double *trials, double all, const double *share, size_t m)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < m; i++) {
+        double mean = all * (share ? share[i] : 1 / (double)m);
+
+        sum += (trials[i] - mean) * (trials[i] - mean) / mean;
+    }
+    return sum;
+}
+
+/* Where trials are fewer than what was counted: the largest of even choice and the weighings. */
+static double dispersed_p(const double *trials, double all, const struct ft_link_set *set,
+                          double freedom)
+{
+    double share[FT_SPREAD_LINKS_MAX], dof = (double)set->m - 1;
+    double p = ft_dispersed_chi_square_tail(chi_square(trials, all, NULL, set->m), dof, freedom);
+
+    for (int by = 0; by < FT_WEIGHINGS; by++)
+        if (ft_weigh(set, (enum ft_weighing)by, share))
+            p = fmax(p, ft_dispersed_chi_square_tail(chi_square(trials, all, share, set->m), dof,
+                                                     freedom));
+    return p;
+}
+
 void ft_spread_figures(const struct ft_spread_link *links, const struct ft_link_set *set,
-                       struct ft_chance *chance, struct ft_spread_figures *out)
+                       const struct ft_dispersion *d, struct ft_chance *chance,
+                       struct ft_spread_figures *out)
 {
     struct ft_spread_figures f = {.even_p = 1, .least_p = 1};
-    uint64_t trials[FT_SPREAD_LINKS_MAX];
+    double trials[FT_SPREAD_LINKS_MAX];
+    uint64_t counts[FT_SPREAD_LINKS_MAX];
     double entropy = 0;
 
     for (size_t i = 0; i < set->m; i++) {
+        trials[i] = ft_spread_choices(&links[i], d);
+        counts[i] = links[i].trials;
         f.samples += links[i].samples;
-        f.trials += links[i].trials;
+        f.trials += trials[i];
         f.seen += links[i].samples > 0;
         f.few_p[i] = 1;
-        trials[i] = links[i].trials;
         if (trials[i] < trials[f.least])
             f.least = (uint32_t)i;
     }
@@ -58,9 +94,12 @@ void ft_spread_figures(const struct ft_spread_link *links, const struct ft_link_
     }
     if (f.samples)
         f.effective = exp(entropy);
-    if (f.trials && set->m > 1) {
-        f.even_p = ft_by_chance_of(chance, trials, set).p;
-        find_least(trials, set, &f);
+    if (f.trials > 0 && set->m > 1) {
+        /* Exact, and the larger one where few are counted. */
+        f.even_p = ft_by_chance_of(chance, counts, set).p;
+        if (isfinite(d->freedom))
+            f.even_p = fmax(f.even_p, dispersed_p(trials, f.trials, set, d->freedom));
+        find_least(trials, set, d->freedom, &f);
     }
     *out = f;
 }

@@ -6,7 +6,8 @@
  *
  * What chooses a link anew each time is a trial: a sampled packet of a queue pair that is sprayed,
  * the queue pair itself where it stays on its path. Where the packets of a second keep to few
- * links, as in long flowlets or where a route flaps, they are fewer than the samples. c trials over
+ * links, as in flowlets or where a route flaps, they are fewer than the samples (dispersion.h). c
+ * trials over
  * m links: exp(entropy) of the shares is the effective number of paths; a link without any is dead
  * with the p-value m (1 - 1/m)^c; the one with the fewest is slow with m times the lower tail of
  * the binomial distribution, since it is the least of m. Where links may be weighed otherwise
@@ -21,14 +22,16 @@
 /* One link of the group. */
 struct ft_spread_link {
     uint64_t samples;
-    uint64_t trials;
+    uint64_t trials;           /* samples that chose, and queue pairs that stay */
+    uint32_t stays;            /* of them, these */
     uint32_t seconds;          /* with samples */
     int64_t first_ms, last_ms; /* of the samples; the first of those without a long pause */
 };
 
 struct ft_spread_figures {
     uint32_t seen; /* links with samples */
-    uint64_t samples, trials;
+    uint64_t samples;
+    double trials;                     /* of samples as many as they are choices */
     double effective;                  /* paths, by samples; 0: no samples */
     double even_p;                     /* that even choice is as uneven by chance */
     uint32_t least;                    /* the link with the fewest trials for its share */
@@ -37,11 +40,16 @@ struct ft_spread_figures {
 };
 
 struct ft_chance;
+struct ft_dispersion;
 struct ft_link_set;
+
+/* How many choices the trials of a link are. d: of those that are samples. */
+double ft_spread_choices(const struct ft_spread_link *link, const struct ft_dispersion *d);
 
 /* links[set->m]. */
 void ft_spread_figures(const struct ft_spread_link *links, const struct ft_link_set *set,
-                       struct ft_chance *chance, struct ft_spread_figures *out);
+                       const struct ft_dispersion *d, struct ft_chance *chance,
+                       struct ft_spread_figures *out);
 
 /* The share of its samples that a sprayed queue pair, which had some in so many seconds, chose
  * links anew for: 1 where each link has samples in as many seconds as if each did. n samples at

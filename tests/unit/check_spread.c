@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "lib/fabric/dispersion.h"
 #include "lib/fabric/effective.h"
 #include "lib/fabric/spread.h"
 
@@ -44,7 +45,7 @@ static struct ft_spread_figures figures(size_t m)
 {
     struct ft_spread_figures f;
 
-    ft_spread_figures(links, &(struct ft_link_set){.m = m}, chance, &f);
+    ft_spread_figures(links, &(struct ft_link_set){.m = m}, &FT_DISPERSION_NONE, chance, &f);
     return f;
 }
 
@@ -160,7 +161,7 @@ START_TEST(weights_by_speed_accuse_no_link)
             while (link == dead);
             see(link, k, true);
         }
-        ft_spread_figures(links, &set, chance, &f);
+        ft_spread_figures(links, &set, &FT_DISPERSION_NONE, chance, &f);
         if (dead == 4) {
             uneven += f.even_p < 0.05;
             least += f.least_p < 0.05;
@@ -196,7 +197,7 @@ START_TEST(queue_pairs_that_stay_are_trials)
                 see(link, k, k == 0);
         }
         f = figures(16);
-        ck_assert_uint_eq(f.trials, 256);
+        ck_assert_double_eq(f.trials, 256);
         uneven += f.even_p < 0.05;
     }
     ck_assert_uint_ge(uneven, 1);

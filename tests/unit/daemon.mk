@@ -261,6 +261,13 @@ tests_unit_check_hashes_gone_SOURCES = tests/unit/check_hashes_gone.c tests/unit
 tests_unit_check_hashes_gone_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_hashes_gone_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_flow_clumps
+TESTS += tests/unit/check_flow_clumps
+tests_unit_check_flow_clumps_SOURCES = tests/unit/check_flow_clumps.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_flow_clumps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_flow_clumps_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_spread_qps
 TESTS += tests/unit/check_spread_qps
 tests_unit_check_spread_qps_SOURCES = tests/unit/check_spread_qps.c tests/unit/join_rig.h \

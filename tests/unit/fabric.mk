@@ -77,6 +77,12 @@ tests_unit_check_departure_SOURCES = tests/unit/check_departure.c tests/unit/lea
 tests_unit_check_departure_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_departure_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_dispersion
+TESTS += tests/unit/check_dispersion
+tests_unit_check_dispersion_SOURCES = tests/unit/check_dispersion.c tests/unit/unit.h
+tests_unit_check_dispersion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_dispersion_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS) -lm
+
 check_PROGRAMS += tests/unit/check_spread
 TESTS += tests/unit/check_spread
 tests_unit_check_spread_SOURCES = tests/unit/check_spread.c tests/unit/unit.h

@@ -198,8 +198,10 @@ def test_queue_pairs(at, truth, window):
         equal(f"queue pair {qp} in window {window}",
               (r["flow"], r["src_host"], r["dst_host"], r["flows"], r["sprayed_flows"], r["seen"], r["possible"]),
               (flow, "h1", "h2", flows, flows, links, SPINES))
-        equal(f"its samples, each a trial, {window}", (samples_of(r), r["samples"], r["trials"]),
-              (dict(seen), seen.total(), seen.total()))
+        equal(f"its samples, {window}", (samples_of(r), r["samples"]), (dict(seen), seen.total()))
+        # How much those of one flow keep together is found by few of them.
+        least = seen.total() * (1 if flows > 1 else 0.5 if window else 0.1)
+        check(f"each a trial, {window}", least <= r["trials"] <= seen.total(), (r["trials"], seen.total()))
         equal(f"its alternation, {window}", r["alternation"], "sprayed")
         check(f"its paths end to end, {window}", r["end_to_end_lo"] <= links <= r["end_to_end_hi"] + 0.01, r)
         dead = [] if links == SPINES else [f"up{n}" for n in range(1, SPINES + 1) if n not in seen]
