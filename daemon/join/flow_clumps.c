@@ -35,7 +35,7 @@ static const struct ft_sighting *sightings(const struct ft_flow *flow)
 
 static uint32_t link_of(const struct ft_topology *t, const struct ft_sighting *s, bool own)
 {
-    if (s->samples[0] + s->samples[1] == 0)
+    if (ft_sighting_samples(s, 0) == 0 && ft_sighting_samples(s, 1) == 0)
         return FT_NONE;
     return ft_flow_link_up(t, ft_sighting_in(s), ft_sighting_out(s), own);
 }

@@ -13,6 +13,7 @@
 #include "daemon/join/flow_path.h"
 #include "daemon/join/hints.h"
 #include "daemon/join/join_impl.h"
+#include "lib/fabric/volume.h"
 
 #define NAMES_MAX 65536
 /* Those who sample, of which lags are learnt: 8 MB. */
@@ -196,7 +197,7 @@ static void finish_volume(const struct ft_join *j, struct ft_flow *flow, uint32_
 
     if (flow->window < window || flow->window > window + 1)
         return;
-    volume = ft_evidence_volume(&flow->evidence, window & 1);
+    volume = ft_volume_close(&flow->evidence, j->t, flow->src_nic, flow->dst_nic, window & 1);
     if (volume.bytes == 0 && sent == 0)
         return;
     if (ft_flow_number(j, flow, window, volume.samples, &volume.bytes))

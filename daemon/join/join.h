@@ -69,6 +69,7 @@ struct ft_observation {
     uint32_t data_samples;
     uint32_t ack_samples;
     uint32_t cnp_samples; /* of them */
+    uint64_t packets;     /* that the samples stand for; 0: nobody says */
     uint64_t bytes;
     const struct ft_observed_rest *rest; /* borrowed for the call; NULL: nothing */
     const struct ft_numbered *numbered;  /* likewise */

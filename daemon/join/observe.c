@@ -70,7 +70,7 @@ static void advance_to(struct ft_flow *flow, uint32_t window)
         unsigned slot = (window - step) & 1;
 
         for (uint16_t i = 0; i < flow->evidence.count; i++) {
-            list[i].samples[slot] = 0;
+            ft_sighting_set_samples(&list[i], slot, 0);
             list[i].seconds = ft_seconds_without(list[i].seconds, slot);
             ft_sighting_set_bytes(&list[i], slot, 0);
         }
@@ -222,6 +222,7 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
 {
     struct ft_flow *flow;
     bool another_second;
+    struct ft_sighting *s;
     int64_t before_ms;
 
     if (o->last_ms < j->heard_ms - j->config.evidence_ms)
@@ -236,11 +237,13 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
         at->switch_id = stranger(&o->agent);
     else
         ft_trust_named(&j->trust, j->t, at->switch_id, at->in, at->out, o->last_ms);
-    if (!see(j, flow,
-             &(struct ft_seen){at->switch_id, at->in, at->out, o->source, o->first_ms, o->last_ms,
-                               ft_join_is_full(j)},
-             &before_ms))
+    s = see(j, flow,
+            &(struct ft_seen){at->switch_id, at->in, at->out, o->source, o->first_ms, o->last_ms,
+                              ft_join_is_full(j)},
+            &before_ms);
+    if (!s)
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
+    ft_sighting_note_period(s, o->packets, o->samples);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
     ft_flow_take_tunnel(j, flow, o, at->in, at->out);
@@ -307,7 +310,9 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         flow->left_out |= 1u << (window & 1) & 3u;
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     }
-    s->samples[window & 1] += o->samples;
+    if (ft_sighting_samples(s, window & 1) == 0 || !s->period)
+        ft_sighting_note_period(s, o->packets, o->samples);
+    ft_sighting_add_samples(s, window & 1, o->samples);
     note_second(flow, s, before_ms, o->last_ms, window & 1);
     ft_sighting_add_bytes(s, window & 1, o->bytes);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;

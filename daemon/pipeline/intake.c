@@ -69,12 +69,13 @@ bool ft_intake_observed(const struct ft_observed *o, struct ft_observation *out,
         .data_samples = o->data_samples,
         .ack_samples = o->ack_samples,
         .cnp_samples = o->cnp_samples,
+        .packets = o->packets,
         .bytes = o->bytes,
     };
     /* A switch's report of dropped packets proves where they came by, but not a rate. */
     if (o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD) {
         out->samples = out->ce_samples = 0;
-        out->bytes = 0;
+        out->packets = out->bytes = 0;
     }
     out->bytes = plausible(out->bytes, o->last_ms - o->first_ms, odd);
     return true;

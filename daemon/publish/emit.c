@@ -11,6 +11,7 @@
 #include "daemon/join/likely.h"
 #include "lib/fabric/choice.h"
 #include "lib/fabric/metrics.h"
+#include "lib/fabric/volume.h"
 #include "proto/record.h"
 
 /* A flow without bytes in the last windows is of the past. */
@@ -43,10 +44,12 @@ struct ft_rate ft_flow_rate(const struct ft_flow *flow, int64_t window_ms)
         rate.lo_bps = (uint64_t)(sent->bytes_lo * 8000 / (double)window_ms);
         rate.hi_bps = (uint64_t)(sent->bytes_hi * 8000 / (double)window_ms);
     } else if (flow->bytes_by == FT_RATE_SAMPLES && flow->samples) {
-        double error = 1.96 * sqrt(1.0 / flow->samples + lag_variance(flow, window_ms));
+        double lag = 1.96 * sqrt(lag_variance(flow, window_ms));
+        double lo = hypot(1 - ft_volume_end(flow->samples, -1.96), lag);
+        double hi = hypot(ft_volume_end(flow->samples, 1.96) - 1, lag);
 
-        rate.lo_bps = error < 1 ? (uint64_t)(bps * (1 - error)) : 0;
-        rate.hi_bps = (uint64_t)(bps * (1 + error));
+        rate.lo_bps = lo < 1 ? (uint64_t)(bps * (1 - lo)) : 0;
+        rate.hi_bps = (uint64_t)(bps * (1 + hi));
     }
     return rate;
 }

@@ -24,7 +24,7 @@ struct ft_span {
 };
 
 /* A flow's rate in the last closed window that saw it, with its 95 % interval from sampling
- * (196 / sqrt(c) percent, or by packet numbers); a host's own count has none. All 0 before the
+ * (lib/fabric/volume.h, or by packet numbers); a host's own count has none. All 0 before the
  * first window. */
 struct ft_rate {
     uint64_t bps, lo_bps, hi_bps;

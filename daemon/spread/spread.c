@@ -102,7 +102,7 @@ static void see(struct ft_spread_link *l, const struct ft_sighting *s, unsigned 
         l->first_ms = first_ms;
     if (l->samples == 0 || s->last_ms > l->last_ms)
         l->last_ms = s->last_ms;
-    l->samples += s->samples[slot];
+    l->samples += ft_sighting_samples(s, slot);
     if (ft_seconds_of(s->seconds, slot) > l->seconds)
         l->seconds = ft_seconds_of(s->seconds, slot);
 }
@@ -127,7 +127,8 @@ static uint32_t look_at(struct ft_spread_stats *p, const struct ft_topology *t,
 
     memset(p->links, 0, g->link_count * sizeof(*p->links));
     for (uint16_t i = 0; i < flow->evidence.count; i++) {
-        uint32_t port = list[i].samples[slot] ? link_of(t, &list[i], own) : FT_NONE, link;
+        uint32_t port = ft_sighting_samples(&list[i], slot) ? link_of(t, &list[i], own) : FT_NONE,
+                 link;
 
         if (port == FT_NONE || ft_topology_port(t, port)->group != p->group)
             continue;
@@ -150,7 +151,9 @@ static size_t groups_of(const struct ft_topology *t, const struct ft_flow *flow,
 
     for (uint16_t i = 0; i < flow->evidence.count; i++)
         for (int own = 0; own < 2; own++) {
-            uint32_t port = list[i].samples[slot] ? link_of(t, &list[i], own) : FT_NONE, group;
+            uint32_t port =
+                         ft_sighting_samples(&list[i], slot) ? link_of(t, &list[i], own) : FT_NONE,
+                     group;
             size_t k = 0;
 
             if (port == FT_NONE)

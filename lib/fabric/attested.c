@@ -169,7 +169,8 @@ static void use_window(struct ft_trial *trial, uint8_t past, unsigned slot)
         const struct ft_sighting *s = &trial->list[i];
 
         trial->use[i] = false;
-        if (s->past != past || (ft_sighting_switch(s) & FT_SWITCH_UNKNOWN) || s->samples[slot] == 0)
+        if (s->past != past || (ft_sighting_switch(s) & FT_SWITCH_UNKNOWN) ||
+            ft_sighting_samples(s, slot) == 0)
             continue;
         trial->stage[i] = ft_paths_stage(by->t, by->src_nic, by->dst_nic, ft_sighting_switch(s),
                                          (struct ft_hop){ft_sighting_in(s), ft_sighting_out(s)});

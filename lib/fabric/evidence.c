@@ -73,6 +73,11 @@ void ft_evidence_count(struct ft_evidence *ev, bool turned)
     }
 }
 
+static void set_lasted(struct ft_sighting *s, int64_t ms)
+{
+    s->lasted_ms = (uint32_t)(ms < FT_LASTED_MAX_MS ? ms : FT_LASTED_MAX_MS) & FT_LASTED_MAX_MS;
+}
+
 /* Samples come in order, but for those of one interval that several exporters report. */
 static void extend(struct ft_sighting *s, const struct ft_seen *seen)
 {
@@ -84,8 +89,7 @@ static void extend(struct ft_sighting *s, const struct ft_seen *seen)
         first_ms = seen->first_ms;
     if (seen->last_ms > s->last_ms)
         s->last_ms = seen->last_ms;
-    s->lasted_ms =
-        s->last_ms - first_ms < UINT32_MAX ? (uint32_t)(s->last_ms - first_ms) : UINT32_MAX;
+    set_lasted(s, s->last_ms - first_ms);
 }
 
 struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen *seen,
@@ -114,9 +118,8 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
     if (ev->count == (ev->size ? ev->size : FT_SIGHTINGS_OWN) && (seen->no_room || !grow(ev)))
         return NULL;
     s = &ft_evidence_list(ev)[ev->count++];
-    *s = (struct ft_sighting){.source = seen->source,
-                              .last_ms = seen->last_ms,
-                              .lasted_ms = (uint32_t)(seen->last_ms - seen->first_ms)};
+    *s = (struct ft_sighting){.source = seen->source, .last_ms = seen->last_ms};
+    set_lasted(s, seen->last_ms - seen->first_ms);
     ft_sighting_set_hop(s, seen->switch_id, seen->in, seen->out);
     *before_ms = INT64_MIN;
     return s;
@@ -138,7 +141,8 @@ bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
     for (uint16_t i = 0; i < ev->count; i++) {
         bool past = list[i].past != FT_PRESENT;
 
-        if (list[i].last_ms >= before_ms && (!past || list[i].samples[0] || list[i].samples[1]))
+        if (list[i].last_ms >= before_ms &&
+            (!past || ft_sighting_samples(&list[i], 0) || ft_sighting_samples(&list[i], 1)))
             list[kept++] = list[i];
         else
             any |= !past;
@@ -169,7 +173,7 @@ void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgem
             forget_ports(&list[i]);
         else if (judgement->stray_ms && list[i].last_ms > judgement->stray_ms &&
                  ft_sighting_first_ms(&list[i]) <= judgement->stray_ms)
-            list[i].lasted_ms = (uint32_t)(list[i].last_ms - judgement->stray_ms - 1);
+            set_lasted(&list[i], list[i].last_ms - judgement->stray_ms - 1);
     }
     if (!judgement->moved)
         return;
@@ -190,7 +194,7 @@ void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *
         return;
     for (uint16_t i = 0; i < ev->count; i++) {
         const struct ft_sighting *s = &list[i];
-        uint64_t samples = (uint64_t)s->samples[0] + s->samples[1];
+        uint64_t samples = (uint64_t)ft_sighting_samples(s, 0) + ft_sighting_samples(s, 1);
 
         if (ft_sighting_switch(s) != ft_topology_end_switch(t, port) || s->past != FT_PRESENT)
             continue;
@@ -198,108 +202,6 @@ void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *
         if (ft_topology_ends_agree(t, ft_sighting_out(s), hop->out))
             *by_hop += samples;
     }
-}
-
-/* What sightings are alike in, besides their switch. */
-enum alike {
-    ALIKE_SOURCE = 1 << 0,
-    ALIKE_IN = 1 << 1,
-    ALIKE_OUT = 1 << 2,
-};
-
-static bool are_alike(const struct ft_sighting *a, const struct ft_sighting *b, unsigned in)
-{
-    return ft_sighting_switch(a) == ft_sighting_switch(b) &&
-           (!(in & ALIKE_SOURCE) || a->source == b->source) &&
-           (!(in & ALIKE_IN) || ft_sighting_in(a) == ft_sighting_in(b)) &&
-           (!(in & ALIKE_OUT) || ft_sighting_out(a) == ft_sighting_out(b));
-}
-
-/* Groups are summed at their first. */
-static bool is_first(const struct ft_sighting *list, uint16_t i, unsigned in)
-{
-    for (uint16_t k = 0; k < i; k++)
-        if (are_alike(&list[k], &list[i], in))
-            return false;
-    return true;
-}
-
-/* The most that one source has of the group that begins at i. */
-static struct ft_volume best_source(const struct ft_sighting *list, uint16_t count, uint16_t i,
-                                    unsigned in, unsigned slot)
-{
-    struct ft_volume best = {0};
-
-    for (uint16_t k = i; k < count; k++) {
-        struct ft_volume own = {.source = list[k].source};
-
-        if (!are_alike(&list[k], &list[i], in) || !is_first(list, k, in | ALIKE_SOURCE))
-            continue;
-        for (uint16_t m = k; m < count; m++)
-            if (are_alike(&list[m], &list[k], in | ALIKE_SOURCE)) {
-                own.samples += list[m].samples[slot];
-                own.bytes += ft_sighting_bytes(&list[m], slot);
-            }
-        if (own.samples > best.samples)
-            best = own;
-    }
-    return best;
-}
-
-/* Over the ports in or out of the switch of sighting i, of each the best source. What names an
- * aggregate is left out: another source may name the member. */
-static struct ft_volume sum_over_ports(const struct ft_sighting *list, uint16_t count, uint16_t i,
-                                       enum alike port, unsigned slot)
-{
-    struct ft_volume sum = {0};
-    uint64_t most = 0;
-
-    for (uint16_t k = i; k < count; k++) {
-        struct ft_volume own;
-
-        if (ft_sighting_switch(&list[k]) != ft_sighting_switch(&list[i]) ||
-            !is_first(list, k, port) ||
-            !ft_is_port(port == ALIKE_IN ? ft_sighting_in(&list[k]) : ft_sighting_out(&list[k])))
-            continue;
-        own = best_source(list, count, k, port, slot);
-        if (own.samples > most)
-            sum.source = own.source;
-        most = own.samples > most ? own.samples : most;
-        sum.samples += own.samples;
-        sum.bytes += own.bytes;
-    }
-    return sum;
-}
-
-static bool has_sources(const struct ft_sighting *list, uint16_t count, uint16_t i)
-{
-    for (uint16_t k = i; k < count; k++)
-        if (ft_sighting_switch(&list[k]) == ft_sighting_switch(&list[i]) &&
-            list[k].source != list[i].source)
-            return true;
-    return false;
-}
-
-struct ft_volume ft_evidence_volume(const struct ft_evidence *ev, unsigned slot)
-{
-    const struct ft_sighting *list = ft_evidence_list(ev);
-    struct ft_volume most = {0};
-
-    for (uint16_t i = 0; i < ev->count; i++) {
-        struct ft_volume v[3] = {{0}};
-
-        if (!is_first(list, i, 0))
-            continue;
-        v[0] = best_source(list, ev->count, i, 0, slot);
-        if (has_sources(list, ev->count, i)) {
-            v[1] = sum_over_ports(list, ev->count, i, ALIKE_IN, slot);
-            v[2] = sum_over_ports(list, ev->count, i, ALIKE_OUT, slot);
-        }
-        for (int k = 0; k < 3; k++)
-            if (v[k].samples > most.samples)
-                most = v[k];
-    }
-    return most;
 }
 
 uint64_t ft_evidence_samples_of(const struct ft_evidence *ev, uint8_t past, int64_t since_ms,
@@ -312,9 +214,9 @@ uint64_t ft_evidence_samples_of(const struct ft_evidence *ev, uint8_t past, int6
         uint64_t sum = 0;
 
         for (uint16_t k = 0; k < ev->count; k++)
-            if (list[k].past == past && are_alike(&list[k], &list[i], ALIKE_SOURCE) &&
+            if (list[k].past == past && ft_sightings_alike(&list[k], &list[i], FT_ALIKE_SOURCE) &&
                 (past != FT_PRESENT || ft_sighting_first_ms(&list[k]) >= since_ms))
-                sum += list[k].samples[slot];
+                sum += ft_sighting_samples(&list[k], slot);
         if (sum > most)
             most = sum;
     }
@@ -369,7 +271,8 @@ bool ft_evidence_covers(const struct ft_evidence *ev, const struct ft_topology *
     for (uint16_t i = 0; i < ev->count; i++)
         for (uint32_t h = 0; h < path->hop_count; h++)
             if (list[i].past == FT_PRESENT && list[i].last_ms >= ms &&
-                list[i].samples[slot] >= samples_min && ft_sighting_first_ms(&list[i]) <= ms &&
+                ft_sighting_samples(&list[i], slot) >= samples_min &&
+                ft_sighting_first_ms(&list[i]) <= ms &&
                 ft_sighting_matches(&list[i], t, &path->hops[h]))
                 return true;
     return false;
@@ -385,7 +288,8 @@ static void count_on(const struct ft_evidence *ev, const struct ft_topology *t,
 
     *on = *off = 0;
     for (uint16_t i = 0; i < ev->count; i++) {
-        if (list[i].samples[slot] == 0 || (ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN) ||
+        if (ft_sighting_samples(&list[i], slot) == 0 ||
+            (ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN) ||
             (present && list[i].past != FT_PRESENT))
             continue;
         is_on(&list[i], t, path) ? ++*on : ++*off;
@@ -412,13 +316,14 @@ bool ft_evidence_differs(const struct ft_evidence *ev, const struct ft_topology 
 
 bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i)
 {
-    uint64_t own = (uint64_t)list[i].samples[0] + list[i].samples[1];
+    uint64_t own = (uint64_t)ft_sighting_samples(&list[i], 0) + ft_sighting_samples(&list[i], 1);
 
     for (uint16_t k = 0; k < count; k++) {
-        uint64_t other = (uint64_t)list[k].samples[0] + list[k].samples[1];
+        uint64_t other =
+            (uint64_t)ft_sighting_samples(&list[k], 0) + ft_sighting_samples(&list[k], 1);
 
         if (k != i && list[k].past == list[i].past &&
-            are_alike(&list[k], &list[i], ALIKE_IN | ALIKE_OUT) &&
+            ft_sightings_alike(&list[k], &list[i], FT_ALIKE_IN | FT_ALIKE_OUT) &&
             (other > own || (other == own && k < i)))
             return true;
     }

@@ -48,8 +48,10 @@
 #define FT_PAST_NONE 15 /* of a path that was never known */
 
 /* Unix milliseconds of the years up to 2248. */
-#define FT_SIGHTING_MS_BITS   44
-#define FT_SIGHTING_BYTES_MAX ((UINT64_C(1) << 48) - 1)
+#define FT_SIGHTING_MS_BITS     44
+#define FT_SIGHTING_BYTES_MAX   ((UINT64_C(1) << 48) - 1)
+#define FT_SIGHTING_SAMPLES_MAX ((1u << 28) - 1)
+#define FT_LASTED_MAX_MS        ((1u << 24) - 1) /* more than four hours */
 
 /* In the upper half of a number with FT_SWITCH_UNKNOWN, which stands in place of the switch. */
 #define FT_SIGHTING_STRANGER (FT_SWITCH_UNKNOWN >> 16)
@@ -64,10 +66,11 @@ struct ft_sighting {
     uint64_t known_switch : 16; /* ft_sighting_switch() */
     uint64_t ends : 56;         /* ft_sighting_in() and, above 28 bits, ft_sighting_out() */
     uint64_t seconds : 8;       /* in which it had samples, ft_seconds_of() */
-    uint32_t source;       /* who took the samples: two sources may have sampled the same packets */
-    uint32_t lasted_ms;    /* of the stretch that ends with last_ms */
-    uint32_t samples[2];   /* by parity of the window's number */
-    uint32_t bytes_low[2]; /* of their bytes, ft_sighting_bytes() */
+    uint32_t source; /* who took the samples: two sources may have sampled the same packets */
+    uint32_t lasted_ms : 24; /* of the stretch that ends with last_ms; FT_LASTED_MAX_MS at most */
+    uint32_t period : 8; /* packets that a sample stands for, ft_sighting_period(); 0: not known */
+    uint32_t counts[2];  /* ft_sighting_samples(), and above them half of ft_sighting_doubt() */
+    uint32_t bytes_low[2];   /* of their bytes, ft_sighting_bytes() */
     uint16_t bytes_above[2]; /* the bits above those */
 } __attribute__((packed, aligned(4)));
 
@@ -139,6 +142,60 @@ static inline uint8_t ft_seconds_plus(uint8_t both, unsigned slot)
 static inline uint8_t ft_seconds_without(uint8_t both, unsigned slot)
 {
     return (uint8_t)(both & ~(FT_SECONDS_MAX << (4 * slot)));
+}
+
+/* Samples in a window (slot: its parity), FT_SIGHTING_SAMPLES_MAX at most. */
+static inline uint32_t ft_sighting_samples(const struct ft_sighting *s, unsigned slot)
+{
+    return s->counts[slot] & FT_SIGHTING_SAMPLES_MAX;
+}
+
+static inline void ft_sighting_set_samples(struct ft_sighting *s, unsigned slot, uint32_t samples)
+{
+    s->counts[slot] = (s->counts[slot] & ~FT_SIGHTING_SAMPLES_MAX) |
+                      (samples < FT_SIGHTING_SAMPLES_MAX ? samples : FT_SIGHTING_SAMPLES_MAX);
+}
+
+static inline void ft_sighting_add_samples(struct ft_sighting *s, unsigned slot, uint32_t samples)
+{
+    uint32_t room = FT_SIGHTING_SAMPLES_MAX - ft_sighting_samples(s, slot);
+
+    s->counts[slot] += samples < room ? samples : room;
+}
+
+/* How far the closed windows speak for it that the switch sees a part of the flow alone, in the
+ * units of lib/fabric/volume.h: 0 to 255. */
+static inline uint8_t ft_sighting_doubt(const struct ft_sighting *s)
+{
+    return (uint8_t)(s->counts[0] >> 28 | s->counts[1] >> 28 << 4);
+}
+
+static inline void ft_sighting_set_doubt(struct ft_sighting *s, uint8_t doubt)
+{
+    s->counts[0] = ft_sighting_samples(s, 0) | (uint32_t)(doubt & 15u) << 28;
+    s->counts[1] = ft_sighting_samples(s, 1) | (uint32_t)(doubt >> 4) << 28;
+}
+
+/* Keeps how many packets a sample of these stands for, to 6 %: the power of two, and 3 bits. */
+static inline void ft_sighting_note_period(struct ft_sighting *s, uint64_t packets,
+                                           uint32_t samples)
+{
+    uint64_t period = samples == 1 ? packets : samples ? packets / samples : 0;
+    unsigned power;
+
+    if (period == 0)
+        return;
+    if (period > UINT32_MAX / 2)
+        period = UINT32_MAX / 2;
+    power = 31u - (unsigned)__builtin_clz((uint32_t)period);
+    s->period = (1 + (power << 3) + (unsigned)((period << 3 >> power) & 7)) & 255u;
+}
+
+static inline double ft_sighting_period(const struct ft_sighting *s)
+{
+    unsigned kept = s->period - 1u;
+
+    return s->period ? (8.5 + (kept & 7)) / 8 * (double)(1u << (kept >> 3)) : 0;
 }
 
 /* Sum of sampling rate x frame length in a window (slot: its parity), at most
@@ -362,19 +419,6 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
 /* Recent samples at a hop's switch, and how many of them took the hop, or may have. */
 void ft_evidence_at_hop(const struct ft_evidence *ev, const struct ft_topology *t,
                         const struct ft_hop *hop, uint64_t *here, uint64_t *by_hop);
-
-struct ft_volume {
-    uint64_t samples;
-    uint64_t bytes;
-    uint32_t source; /* that took them, or most of them */
-};
-
-/* Samples and bytes of one window (slot: its parity) at the switch that saw most: a flow's rate is
- * the estimate of its best-sampled hop, never a sum over hops. Within a switch no packet counts
- * twice: the sum is over one source; or over the ports in, of each its best source; or over the
- * ports out likewise; whichever is the most (line cards that sample their own ports add up, the two
- * ends of one way through the switch do not). */
-struct ft_volume ft_evidence_volume(const struct ft_evidence *ev, unsigned slot);
 
 /* Whether a switch above the leaves saw the flow. */
 bool ft_evidence_above_leaf(const struct ft_evidence *ev, const struct ft_topology *t);

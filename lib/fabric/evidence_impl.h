@@ -26,6 +26,22 @@ static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct
            (a_out != b_out && a_out != FT_NONE && b_out != FT_NONE);
 }
 
+/* What sightings are alike in, besides their switch. */
+enum ft_alike {
+    FT_ALIKE_SOURCE = 1 << 0,
+    FT_ALIKE_IN = 1 << 1,
+    FT_ALIKE_OUT = 1 << 2,
+};
+
+static inline bool ft_sightings_alike(const struct ft_sighting *a, const struct ft_sighting *b,
+                                      unsigned in)
+{
+    return ft_sighting_switch(a) == ft_sighting_switch(b) &&
+           (!(in & FT_ALIKE_SOURCE) || a->source == b->source) &&
+           (!(in & FT_ALIKE_IN) || ft_sighting_in(a) == ft_sighting_in(b)) &&
+           (!(in & FT_ALIKE_OUT) || ft_sighting_out(a) == ft_sighting_out(b));
+}
+
 /* Whether another source has more of the same way through the switch: its samples may be of the
  * same packets, so shares count one of the two. */
 bool ft_evidence_is_repeated(const struct ft_sighting *list, uint16_t count, uint16_t i);

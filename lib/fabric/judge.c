@@ -175,7 +175,7 @@ static bool set_outliers_aside(struct ft_trial *trial, struct ft_judgement *out)
  * which one may have just begun. */
 static bool is_sampled_each(const struct ft_sighting *s, uint32_t ms)
 {
-    uint64_t samples = (uint64_t)s->samples[0] + s->samples[1];
+    uint64_t samples = (uint64_t)ft_sighting_samples(s, 0) + ft_sighting_samples(s, 1);
     uint32_t lasted_ms = s->lasted_ms < OFTEN_FOR_MS ? s->lasted_ms : OFTEN_FOR_MS;
 
     return samples >= OFTEN_MIN && samples * ms >= lasted_ms;

@@ -38,4 +38,5 @@ lib_fabric_libftfabric_a_SOURCES = \
 	lib/fabric/underuse.c lib/fabric/underuse.h \
 	lib/fabric/union.c \
 	lib/fabric/verdict.c lib/fabric/verdict.h \
+	lib/fabric/volume.c lib/fabric/volume.h \
 	lib/fabric/weights.c lib/fabric/weights.h

@@ -23,8 +23,8 @@ static bool accept_any(void *arg, uint32_t stage, const struct ft_hop *hop)
 
 static double samples_of(const struct ft_sighting *s, enum ft_slots slots)
 {
-    return (slots & FT_SLOT_EVEN ? (double)s->samples[0] : 0) +
-           (slots & FT_SLOT_ODD ? (double)s->samples[1] : 0);
+    return (slots & FT_SLOT_EVEN ? (double)ft_sighting_samples(s, 0) : 0) +
+           (slots & FT_SLOT_ODD ? (double)ft_sighting_samples(s, 1) : 0);
 }
 
 /* The stage that distinguishes the paths best: most samples among those with alternatives, where no

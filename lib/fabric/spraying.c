@@ -44,7 +44,7 @@ bool ft_spraying_is_steady(const struct ft_evidence *ev)
 /* How many samples a sighting has since a moment, as they are spread over its stretch. */
 static double of_stretch(const struct ft_sighting *s, int64_t ms)
 {
-    double samples = (double)s->samples[0] + s->samples[1];
+    double samples = (double)ft_sighting_samples(s, 0) + ft_sighting_samples(s, 1);
 
     if (ft_sighting_first_ms(s) > ms)
         return samples;
@@ -61,8 +61,8 @@ static double samples_since(const struct ft_trial *trial, const struct ft_sighti
     if (window_ms <= 0)
         return of_stretch(s, ms);
     begun_ms = s->last_ms - s->last_ms % window_ms;
-    newest = s->samples[s->last_ms / window_ms & 1];
-    before = s->samples[!(s->last_ms / window_ms & 1)];
+    newest = ft_sighting_samples(s, s->last_ms / window_ms & 1);
+    before = ft_sighting_samples(s, !(s->last_ms / window_ms & 1));
     ms = ft_sighting_first_ms(s) > ms ? ft_sighting_first_ms(s) - 1 : ms;
     if (ms >= begun_ms)
         return newest * (double)(s->last_ms - ms) / (double)(s->last_ms - begun_ms + 1);

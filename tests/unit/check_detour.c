@@ -37,7 +37,7 @@ static uint32_t port(const char *switch_name, const char *name)
 
 static void see(const char *switch_name, const char *in, const char *out, int64_t last_ms)
 {
-    list[count] = (struct ft_sighting){.last_ms = last_ms, .samples = {1, 0}};
+    list[count] = (struct ft_sighting){.last_ms = last_ms, .counts = {1, 0}};
     ft_sighting_set_hop(&list[count++], ft_topology_find_switch(t, switch_name),
                         in ? port(switch_name, in) : FT_NONE,
                         out ? port(switch_name, out) : FT_NONE);

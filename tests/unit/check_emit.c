@@ -82,15 +82,21 @@ START_TEST(a_rate_by_samples_has_an_interval)
     struct ft_flow flow = {.bytes = 1250000, .samples = 400};
     struct ft_rate rate = ft_flow_rate(&flow, 10000);
 
-    /* 196 / sqrt(400) = 9.8 percent of 1 Mb/s. */
+    /* Quantiles of gamma(400.5): 196 / sqrt(400) = 9.8 percent of 1 Mb/s, and somewhat higher. */
     ck_assert_uint_eq(rate.bps, 1000000);
-    ck_assert_uint_eq(rate.lo_bps, 902000);
-    ck_assert_uint_eq(rate.hi_bps, 1098000);
-    /* Of three samples the error is more than the rate. */
+    ck_assert_double_eq_tol((double)rate.lo_bps, 905570, 100);
+    ck_assert_double_eq_tol((double)rate.hi_bps, 1101670, 100);
+    /* Of gamma(3.5), for three samples: 0.845 and 8.006. */
     flow.samples = 3;
     rate = ft_flow_rate(&flow, 10000);
-    ck_assert_uint_eq(rate.lo_bps, 0);
-    ck_assert_uint_gt(rate.hi_bps, 2000000);
+    ck_assert_double_eq_tol((double)rate.lo_bps, 0.845e6 / 3, 10000);
+    ck_assert_double_eq_tol((double)rate.hi_bps, 8.006e6 / 3, 10000);
+    /* Seconds that the exporter held them add to it, and leave it 0 at least. */
+    flow.lag_ms = 500;
+    ck_assert_uint_lt(ft_flow_rate(&flow, 10000).lo_bps, rate.lo_bps);
+    flow.lag_ms = 511;
+    ck_assert_uint_eq(ft_flow_rate(&flow, 1000).lo_bps, 0);
+    flow.lag_ms = 0;
     /* A host counts. */
     flow.bytes_by = FT_RATE_HOST;
     rate = ft_flow_rate(&flow, 10000);

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "lib/fabric/volume.h"
 #include "tests/unit/evidence_rig.h"
 
 START_TEST(spraying_is_multipath_with_shares)
@@ -90,12 +91,12 @@ START_TEST(volume_is_of_the_best_sampled_point)
     s = ft_evidence_see(&ev,
                         &(struct ft_seen){0, hop(t, 0, 1).in, hop(t, 0, 1).out, 2, 0, 0, false},
                         INT64_MIN, &before_ms);
-    s->samples[0] = 38;
+    ft_sighting_set_samples(s, 0, 38);
     ft_sighting_set_bytes(s, 0, 38000);
-    volume = ft_evidence_volume(&ev, 0);
+    volume = ft_volume_best(&ev, 0);
     ck_assert_uint_eq(volume.samples, 70);
     ck_assert_uint_eq(volume.bytes, 70000);
-    ck_assert_uint_eq(ft_evidence_volume(&ev, 1).samples, 0);
+    ck_assert_uint_eq(ft_volume_best(&ev, 1).samples, 0);
     ft_evidence_free(&ev);
     ft_topology_free(t);
 }
@@ -108,7 +109,7 @@ static void seen_by(struct ft_evidence *ev, uint32_t source, uint32_t in, uint32
     struct ft_sighting *s = ft_evidence_see(ev, &(struct ft_seen){0, in, out, source, 0, 0, false},
                                             INT64_MIN, &before_ms);
 
-    s->samples[0] = samples;
+    ft_sighting_set_samples(s, 0, samples);
     ft_sighting_set_bytes(s, 0, samples * 1000);
 }
 
@@ -142,7 +143,7 @@ START_TEST(no_packet_counts_twice)
         begin(&ev);
         for (int i = 0; i < 4 && cases[c][i].source; i++)
             seen_by(&ev, cases[c][i].source, cases[c][i].in, cases[c][i].out, cases[c][i].samples);
-        volume = ft_evidence_volume(&ev, 0);
+        volume = ft_volume_best(&ev, 0);
         ck_assert_uint_eq(volume.samples, expected[c]);
         ck_assert_uint_eq(volume.bytes, expected[c] * 1000);
         ck_assert_uint_eq(volume.source, most[c]);
@@ -166,9 +167,10 @@ START_TEST(shares_count_no_packet_twice)
         sample(&ev, t, h, ms, 1);
         /* The card behind one of the two ports samples what leaves by it once more. */
         if (ms / 100 % 10 >= 7)
-            ft_evidence_see(&ev, &(struct ft_seen){0, h.in, h.out, 5, ms, ms, false}, INT64_MIN,
-                            &before_ms)
-                ->samples[0]++;
+            ft_sighting_add_samples(
+                ft_evidence_see(&ev, &(struct ft_seen){0, h.in, h.out, 5, ms, ms, false}, INT64_MIN,
+                                &before_ms),
+                0, 1);
     }
     n = ft_evidence_shares(&ev, t, SRC, DST, FT_SLOTS_BOTH, shares, 8);
     ck_assert_uint_eq(n, 2);
@@ -196,7 +198,7 @@ END_TEST
 /* Each window's sum has its own bits, and stays at the most that fits. */
 START_TEST(volumes_of_two_windows_do_not_touch)
 {
-    struct ft_sighting s = {.last_ms = INT64_C(1) << 42, .past = FT_PAST_NONE, .samples = {1, 2}};
+    struct ft_sighting s = {.last_ms = INT64_C(1) << 42, .past = FT_PAST_NONE, .counts = {1, 2}};
 
     ck_assert_uint_eq(sizeof(s), 44);
     ft_sighting_add_bytes(&s, 0, UINT64_C(0x123456789abc));

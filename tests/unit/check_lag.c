@@ -81,7 +81,7 @@ static void see(struct ft_evidence *ev, const char *switch_name, const char *in,
     struct ft_sighting *s = ft_evidence_see(ev, &seen, INT64_MIN, &before_ms);
 
     ck_assert_ptr_nonnull(s);
-    s->samples[0]++;
+    ft_sighting_add_samples(s, 0, 1);
 }
 
 static struct ft_judgement judge(struct ft_evidence *ev)
@@ -296,7 +296,7 @@ START_TEST(what_is_certain_is_true)
                                       0,
                                       false};
 
-            ft_evidence_see(&ev, &seen_at, INT64_MIN, &before_ms)->samples[0]++;
+            ft_sighting_add_samples(ft_evidence_see(&ev, &seen_at, INT64_MIN, &before_ms), 0, 1);
         }
         j = judge(&ev);
         seen[j.state]++;

@@ -43,7 +43,7 @@ static void sample(struct ft_hop hop, uint8_t past, int64_t first_ms, int64_t la
 
     ck_assert_ptr_nonnull(s);
     s->past = past;
-    s->samples[last_ms / WINDOW_MS % 2] += samples;
+    ft_sighting_add_samples(s, last_ms / WINDOW_MS % 2, samples);
 }
 
 static struct ft_hop common(void)

@@ -360,7 +360,7 @@ static void spread_over_two(unsigned qp, unsigned window, const struct ft_span *
     struct ft_sighting seen[2] = {{.last_ms = span->start_ms, .past = FT_PRESENT}};
     struct ft_flow flow = {.src_nic = 0, .dst_nic = 2, .bytes_window = window};
 
-    seen[0].samples[window & 1] = 5;
+    ft_sighting_set_samples(&seen[0], window & 1, 5);
     seen[1] = seen[0];
     for (uint32_t i = 0; i < 2; i++)
         ft_sighting_set_hop(&seen[i], 0, FT_NONE, ft_topology_port_at(t, 0, 100 + i));

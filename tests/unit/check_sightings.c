@@ -50,7 +50,7 @@ START_TEST(the_past_is_kept_for_its_volume)
         sample(&ev, t, hop(t, 0, 1), 1000, 0);
         sample(&ev, t, hop(t, 0, 2), 2000, 0);
         ft_evidence_list(&ev)[0].past = ft_evidence_list(&ev)[1].past = 3;
-        ft_evidence_list(&ev)[1].samples[slot] = 1;
+        ft_sighting_set_samples(&ft_evidence_list(&ev)[1], slot, 1);
         sample(&ev, t, hop(t, 0, 3), 3000, 0);
         ck_assert(!ft_evidence_forget(&ev, 0));
         ck_assert_uint_eq(ev.count, 2);
@@ -98,7 +98,7 @@ START_TEST(samples_at_a_hop_are_those_of_its_switch)
     sample(&ev, t, hop(t, 0, 2), 1000, 5);
     sample(&ev, t, mute, 1000, 2);
     sample(&ev, t, hop(t, 0, 1), 1000, 3);
-    ft_evidence_list(&ev)[3].samples[1] = 10;
+    ft_sighting_set_samples(&ft_evidence_list(&ev)[3], 1, 10);
     sample(&ev, t, hop(t, 0, 3), 1000, 50);
     ft_evidence_list(&ev)[4].past = 1;
     ft_evidence_at_hop(&ev, t, &at, &here, &by_hop);
@@ -157,7 +157,7 @@ START_TEST(a_window_agrees_with_a_path_or_differs)
     int64_t before_ms;
 
     begin(&ev);
-    ft_evidence_see(&ev, &unknown, INT64_MIN, &before_ms)->samples[0] = 1;
+    ft_sighting_set_samples(ft_evidence_see(&ev, &unknown, INT64_MIN, &before_ms), 0, 1);
     ck_assert(!ft_evidence_agrees(&ev, t, &path, 0));
     ck_assert(!ft_evidence_differs(&ev, t, &path, 0));
     sample(&ev, t, hop(t, 1, 1), 1000, 1);

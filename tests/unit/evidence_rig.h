@@ -82,7 +82,7 @@ static inline void sample(struct ft_evidence *ev, const struct ft_topology *t, s
         ft_evidence_recount(ev, &by, s, before_ms, INT64_MIN);
     }
     now_ms = ms;
-    s->samples[0] += samples;
+    ft_sighting_add_samples(s, 0, samples);
     ft_sighting_add_bytes(s, 0, 1000 * (uint64_t)samples);
 }
 

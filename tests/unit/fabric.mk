@@ -44,6 +44,13 @@ tests_unit_check_evidence_shares_SOURCES = tests/unit/check_evidence_shares.c \
 tests_unit_check_evidence_shares_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_evidence_shares_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_volume
+TESTS += tests/unit/check_volume
+tests_unit_check_volume_SOURCES = tests/unit/check_volume.c tests/unit/leafspine.h \
+	tests/unit/unit.h tests/unit/judge_rig.h
+tests_unit_check_volume_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_volume_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_sightings
 TESTS += tests/unit/check_sightings
 tests_unit_check_sightings_SOURCES = tests/unit/check_sightings.c tests/unit/leafspine.h \

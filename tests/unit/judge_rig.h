@@ -85,7 +85,7 @@ static inline void sample(const char *at, const char *in, const char *out, int64
     struct ft_sighting *s = ft_evidence_see(&ev, &seen, INT64_MIN, &before_ms);
 
     ck_assert_ptr_nonnull(s);
-    s->samples[0]++;
+    ft_sighting_add_samples(s, 0, 1);
 }
 
 static inline struct ft_judgement judge_by(int64_t now_ms, bool verify)

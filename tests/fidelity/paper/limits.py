@@ -53,10 +53,9 @@ UNKNOWABLE = "nofile-blind", "nofile-bridged", "nofile-bridged-blind", "swapped-
 UNNAMED = "swapped-tunnel", "detour-later"
 
 # Bytes of links in windows with moves, beside what is off without any: twice what each link's own
-# samples are off, or what those of windows without moves have too many, for a flow's bytes are those
-# of its best-sampled hop, which of a few samples has more than its due (with 2 to 10 a hop and window
-# 40 %). What is left is said of links that did not carry it; and what is missing is of flows whose
-# path is not certain, and said of none.
+# samples are off, or what those of windows without moves have too many, as flows do that are new and
+# have few samples. What is left is said of links that did not carry it; and what is missing is of
+# flows whose path is not certain, and said of none.
 OVER_PART, MISSING_PART = 0.12, 0.20
 
 # Without a topology file: part of the links that is found. Below a tier that does not count the TTL
