@@ -310,7 +310,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         flow->left_out |= 1u << (window & 1) & 3u;
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     }
-    if (ft_sighting_samples(s, window & 1) == 0 || !s->period)
+    if (ft_sighting_samples(s, window & 1) == 0)
         ft_sighting_note_period(s, o->packets, o->samples);
     ft_sighting_add_samples(s, window & 1, o->samples);
     note_second(flow, s, before_ms, o->last_ms, window & 1);

@@ -83,6 +83,7 @@ static struct ft_observation observation(uint32_t flow, uint32_t stage, int64_t 
                                .first_ms = ms,
                                .last_ms = ms,
                                .samples = 1,
+                               .packets = 1000,
                                .data_samples = 1,
                                .bytes = 4096 * 1000};
 
