@@ -22,6 +22,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/rhythm.c lib/diagnosis/rhythm.h \
 	lib/diagnosis/roles.c lib/diagnosis/roles.h \
 	lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
+	lib/diagnosis/stalls.c lib/diagnosis/stalls.h \
 	lib/diagnosis/stats.c lib/diagnosis/stats.h \
 	lib/diagnosis/transfers.c \
 	lib/diagnosis/tree.c lib/diagnosis/tree.h \
