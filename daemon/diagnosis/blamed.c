@@ -28,19 +28,60 @@ static uint32_t links_of(const void *arg, const struct ft_recent_rank *from, uin
     return path.count;
 }
 
-void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent,
-                    const struct ft_recent_job *job, int64_t now_ms, bool numbered,
-                    const struct ft_witnesses *w, struct ft_task *task)
+/* The link comes first; the pairs and links that it explains are left out, ends are not. */
+static void put_stalled(struct ft_blamed *b)
+{
+    const struct ft_stalled *s = &b->stalled;
+    struct ft_delays_verdict verdict = {
+        .blame = {.side = FT_SIDE_PAIR,
+                  .link = s->what.link,
+                  .slow = s->what.pairs_stalled,
+                  .all = s->what.pairs,
+                  .links_open = 1,
+                  .sender_clean = true,
+                  .receiver_clean = true,
+                  .ratio = s->ratio},
+        .from = s->from,
+        .to = s->to,
+        .since_ms = s->since_ms,
+        .stalls = true,
+    };
+    struct ft_pair_path path;
+    size_t kept = 0;
+
+    if (ft_pair_links_path(b->witnesses->pairs, s->from->comm_id, s->from->rank, s->to->rank,
+                           &path))
+        for (uint32_t k = 0; k < path.count && k < 32; k++)
+            verdict.blame.open |= path.ports[k] == s->what.link ? 1U << k : 0;
+    for (size_t i = 0; i < b->count; i++)
+        if ((b->verdicts[i].blame.slow > 1 && b->verdicts[i].blame.side != FT_SIDE_PAIR) ||
+            !ft_stalled_explains(s, b->witnesses, b->verdicts[i].from, b->verdicts[i].to))
+            b->verdicts[kept++] = b->verdicts[i];
+    b->count = kept < FT_DELAYS_VERDICTS ? kept + 1 : kept;
+    memmove(&b->verdicts[1], &b->verdicts[0], (b->count - 1) * sizeof(*b->verdicts));
+    b->verdicts[0] = verdict;
+}
+
+void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent, struct ft_recent_job *job,
+                    int64_t now_ms, bool numbered, const struct ft_witnesses *w,
+                    struct ft_task *task)
 {
     const struct ft_delays_paths paths = {links_of, w};
 
     memset(b, 0, sizeof(*b));
     b->now_ms = now_ms;
     b->numbered = numbered;
+    b->recent = recent;
     b->job = job;
+    b->witnesses = w;
     if (ft_delays_judge(recent, job, now_ms, &paths, task, b->verdicts, &b->count, &b->noise,
                         &b->left_out))
         b->count = 0;
+    /* As long as nobody knows how much comes and goes, no link is known to. */
+    if (!isnan(b->noise.bar))
+        ft_stalled_find(&b->stalled, recent, job, now_ms, w, task);
+    if (b->stalled.found)
+        put_stalled(b);
 }
 
 static uint32_t number_of(const struct ft_blamed *b, const struct ft_recent_rank *r)
@@ -83,6 +124,22 @@ static void say_ends(const struct ft_delays_verdict *v, struct ft_diagnosis_repo
         add_doubt(r, "the receiver has no other peer that would acquit it");
 }
 
+static void say_stalls(struct ft_blamed *b, struct ft_diagnosis_report *r)
+{
+    const struct ft_stalls_found *f = &b->stalled.what;
+
+    ft_report_add_reason(r, text(b,
+                                 "over other links that was so in %" PRIu32 " of %" PRIu32
+                                 " operations; no sender, receiver or other link makes it nearly "
+                                 "as likely",
+                                 f->others_stalled, f->other_operations));
+    ft_report_add_reason(r, text(b,
+                                 "steps of %" PRIu32 " of the %" PRIu32
+                                 " pairs over one link stall now and then, of several senders and "
+                                 "receivers: in %" PRIu32 " of %" PRIu32 " operations",
+                                 f->pairs_stalled, f->pairs, f->stalled, f->operations));
+}
+
 /* The culprit and the reasons of a verdict; the first of these last. */
 static void fill(struct ft_blamed *b, const struct ft_delays_verdict *v,
                  struct ft_diagnosis_report *r)
@@ -106,6 +163,10 @@ static void fill(struct ft_blamed *b, const struct ft_delays_verdict *v,
         ft_report_add_reason(r, "that was not so before");
     if (!line)
         say_ends(v, r);
+    if (v->stalls) {
+        say_stalls(b, r);
+        return;
+    }
     if (line && blame->side == FT_SIDE_PAIR)
         ft_report_add_reason(
             r, text(b,
@@ -176,6 +237,28 @@ static bool are_longer(const struct ft_blamed *b, const Fabrictrace__Diagnosis *
     return 2 * longer >= all;
 }
 
+/* Whether the link that makes its pairs stall is why the operations are slow: it is said by itself.
+ */
+static bool is_stalled(const struct ft_blamed *b, const Fabrictrace__Diagnosis *m,
+                       const struct ft_recent_rank *rank, const struct ft_recent_rank *peer)
+{
+    if (!b->stalled.found ||
+        (m->has_rank && m->side != FABRICTRACE__SIDE__SIDE_ANY && !m->has_peer))
+        return false;
+    if (rank && peer)
+        return ft_stalled_explains(&b->stalled, b->witnesses, rank, peer) ||
+               ft_stalled_explains(&b->stalled, b->witnesses, peer, rank);
+    for (const struct ft_recent_rank *r = b->job->first; r && m->communicator; r = r->next)
+        for (uint32_t i = 0; i < r->delays.count && strcmp(r->comm_id, m->communicator) == 0; i++) {
+            const struct ft_recent_rank *other =
+                ft_recent_find(b->recent, r->comm_id, r->delays.cells[i].peer);
+
+            if (other && ft_stalled_explains(&b->stalled, b->witnesses, r, other))
+                return true;
+        }
+    return false;
+}
+
 bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
                       const struct ft_recent_rank **rank, const struct ft_recent_rank **peer)
 {
@@ -185,7 +268,9 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
     bool said = false;
 
     b->now = NULL;
-    if (is_doubted(b, m, *rank) || log(m->slowdown) <= OF_MANY * b->noise.bar)
+    b->text_count = 0;
+    if (is_doubted(b, m, *rank) || log(m->slowdown) <= OF_MANY * b->noise.bar ||
+        is_stalled(b, m, *rank, *peer))
         return false;
     for (size_t i = 0; i < b->count; i++) {
         if (!fits(b, &b->verdicts[i], m))
@@ -282,7 +367,8 @@ static void mark_links(const struct ft_blame *blame, struct ft_blamed *b,
         m->port = link->port;
         ft_report_add_reason(
             r, text(b,
-                    blame->slow < blame->all
+                    b->now->stalls ? "%s %s is the one link that explains which pairs stall"
+                    : blame->slow < blame->all
                         ? "%s %s is the one link that nearly all of them have in common"
                         : "%s %s is the one link under it that no pair crosses without delay",
                     link->switch_, link->port));

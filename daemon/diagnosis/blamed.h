@@ -4,13 +4,15 @@
 /*
  * What the matrix of delay per byte says of a job, as diagnoses: by itself, or of a diagnosis of
  * its operations that does not know who is slow. Where the matrix leaves sender, receiver and the
- * links between possible, counters of switches and hosts decide where they can. Pure. Thread: one.
+ * links between possible, counters of switches and hosts decide where they can. A link that makes
+ * its pairs stall now and then (stalled.h) explains all of them. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/diagnosis/delays.h"
+#include "daemon/diagnosis/stalled.h"
 #include "daemon/diagnosis/witness.h"
 
 #define FT_BLAMED_TEXTS 6
@@ -21,7 +23,10 @@ struct ft_blamed {
     bool reported[FT_DELAYS_VERDICTS];
     size_t count;
     struct ft_delays_noise noise;
+    struct ft_stalled stalled;
+    const struct ft_witnesses *witnesses;
     const struct ft_delays_verdict *now; /* that the report is of; NULL */
+    const struct ft_recent *recent;
     const struct ft_recent_job *job;
     bool numbered; /* processes have numbers of the job */
     int64_t now_ms;
@@ -30,10 +35,10 @@ struct ft_blamed {
     size_t text_count;
 };
 
-/* Without memory it says nothing. */
-void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent,
-                    const struct ft_recent_job *job, int64_t now_ms, bool numbered,
-                    const struct ft_witnesses *w, struct ft_task *task);
+/* Without memory it says nothing. Borrows the witnesses. */
+void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent, struct ft_recent_job *job,
+                    int64_t now_ms, bool numbered, const struct ft_witnesses *w,
+                    struct ft_task *task);
 
 /* Of a slow communicator whose culprit is not known, or not at which end: one that the matrix
  * blames; who is named needs no second diagnosis. False: all that the matrix blames was said of

@@ -107,6 +107,8 @@ uint32_t ft_delays_take(struct ft_delays *d, const Fabrictrace__Collective *c, i
             continue;
         }
         cell->values[cell->next] = (float)log(sent[i].ns / sent[i].bytes);
+        cell->longest[cell->next] =
+            fmaxf(cell->values[cell->next], (float)log(fmax(sent[i].longest_ns, 1) / bytes));
         cell->times_ms[cell->next] = now_ms;
         cell->next = (cell->next + 1) % FT_DELAYS_VALUES;
         cell->count += cell->count < FT_DELAYS_VALUES;

@@ -22,8 +22,9 @@
 /* Steps to a peer, of one kind. */
 struct ft_delays_cell {
     uint32_t peer, kind;
-    uint32_t count, next;           /* of the ring of values */
-    float values[FT_DELAYS_VALUES]; /* logarithm of nanoseconds a byte */
+    uint32_t count, next;            /* of the ring of values */
+    float values[FT_DELAYS_VALUES];  /* logarithm of nanoseconds a byte */
+    float longest[FT_DELAYS_VALUES]; /* the same of the longest step; no less than the value */
     int64_t times_ms[FT_DELAYS_VALUES];
     double usual; /* as long as it was not slow */
     uint32_t usual_count;
@@ -77,6 +78,7 @@ struct ft_delays_verdict {
     int64_t since_ms;
     uint32_t pairs; /* that were compared */
     bool changed;   /* it was not so before */
+    bool stalls;    /* a link makes its pairs stall now and then (stalled.h) */
 };
 
 #define FT_DELAYS_VERDICTS 8

@@ -115,6 +115,11 @@ struct ft_recent_job {
     size_t ranks, rows;
     uint64_t fresh;            /* rows that came since the caller set it to 0 */
     int64_t due_ms, looked_ms; /* the caller's */
+    /* The pair that was named last for a link that makes it stall (stalled.h). */
+    struct {
+        char comm_id[FT_RECENT_ID];
+        uint32_t from, to;
+    } stalled;
 };
 
 struct ft_recent;

@@ -3,6 +3,8 @@
 
 #include "daemon/jobs/sent.h"
 
+#include <math.h>
+
 size_t ft_sent_add_up(struct ft_sent *sent, size_t max, const Fabrictrace__Collective *c)
 {
     size_t n = 0, at;
@@ -25,6 +27,7 @@ size_t ft_sent_add_up(struct ft_sent *sent, size_t max, const Fabrictrace__Colle
         sent[at].messages += (double)p->sent_messages;
         sent[at].bytes += (double)p->sent_bytes;
         sent[at].ns += (double)p->step_median_ns * (double)p->sent_messages;
+        sent[at].longest_ns = fmax(sent[at].longest_ns, (double)p->step_max_ns);
     }
     return n;
 }

@@ -13,6 +13,7 @@ struct ft_sent {
     bool mixed; /* it sent and received on one channel: their times cannot be distinguished */
     double messages, bytes;
     double ns; /* of its network steps, by the median of each channel */
+    double longest_ns; /* the longest of them; 0: not known */
 };
 
 /* Fills at most max of them, and leaves further peers out. Returns how many. */

@@ -593,6 +593,13 @@ tests_unit_check_delays_SOURCES = tests/unit/check_delays.c tests/unit/unit.h
 tests_unit_check_delays_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_delays_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_stalled
+TESTS += tests/unit/check_stalled
+tests_unit_check_stalled_SOURCES = tests/unit/check_stalled.c tests/unit/unit.h
+tests_unit_check_stalled_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_stalled_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_pair_links_path
+tests_unit_check_stalled_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_findings
 TESTS += tests/unit/check_findings
 tests_unit_check_findings_SOURCES = tests/unit/check_findings.c tests/unit/unit.h
