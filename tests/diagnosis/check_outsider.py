@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import outsider  # noqa: E402
+from tables import PROGRAM  # noqa: E402
 
 JUNK = ("x", "-1", "1e400", "nan", '"', "0x10", "18446744073709551616", "1.5", "\0")
 
@@ -31,7 +32,7 @@ def spoiled(seeds):
         rng = random.Random(f"spoiled{seed}")
         table = outsider.draw(seed, ("never enters",), (outsider.World,), steps=6)
         text = spoil(rng, outsider.text_of(table, table.run(), seed))
-        done = subprocess.run([outsider.PROGRAM, "diagnose", "--operations", "-", "--json"], input=text.encode(),
+        done = subprocess.run([PROGRAM, "diagnose", "--operations", "-", "--json"], input=text.encode(),
                               capture_output=True, check=False)
         if done.returncode != 65 or done.stdout or b"standard input:" not in done.stderr:
             wrong += 1

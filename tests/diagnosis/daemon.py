@@ -21,7 +21,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import flows  # noqa: E402
 from fabric import Fabric, name_of  # noqa: E402
 from job import MS, Fault, Job  # noqa: E402
-from run import options, print_failed  # noqa: E402
+from run import print_failed  # noqa: E402
+from tables import options  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DAEMON = pathlib.Path("daemon/fabrictraced").resolve()

@@ -14,17 +14,15 @@ It ends for all members when the last one has entered, and what it transfers is 
 ranks or of a host's; prefetch, length of the work, share of the network, noise, clocks, steps, and which start is
 written follow from the seed. Prints a line a case: runs, how many were told right, how many records named anything
 else. A run that fails is named with its seed."""
-import argparse
-import csv
-import io
-import json
 import pathlib
 import random
-import subprocess
 import sys
 
-PROGRAM = pathlib.Path("cli/fabrictrace").resolve()
-COLUMNS = ("rank", "host", "communicator", "function", "sequence", "bytes", "start_ns", "end_ns")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from tables import csv_of, diagnose, options  # noqa: E402
+from tables import COLUMNS as ALL_COLUMNS  # noqa: E402
+
+COLUMNS = tuple(c for c in ALL_COLUMNS if c != "peer")
 MS = 1_000_000
 
 
@@ -209,19 +207,7 @@ def text_of(job, seed):
     columns, rows = list(COLUMNS), job.rows[:]
     rng.shuffle(columns)
     rng.shuffle(rows)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns)
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
-
-
-def diagnose(text):
-    done = subprocess.run([PROGRAM, "diagnose", "--operations", "-", "--json"], input=text, text=True,
-                          capture_output=True, check=False)
-    if done.returncode:
-        sys.exit(f"exit {done.returncode}: {done.stderr}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return csv_of(columns, rows)
 
 
 def right(record, job):
@@ -247,15 +233,7 @@ def run_one(name, seed):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", help="the last table, to a file")
-    parser.add_argument("cases", nargs="*")
-    args = parser.parse_args(argv)
-    unknown = [c for c in args.cases if c not in CASES]
-    if unknown:
-        sys.exit(f"no case {unknown[0]!r}; there are: {', '.join(CASES)}")
+    args = options(CASES, argv, __doc__)
     failed = 0
     print(f"seeds {args.seed} to {args.seed + args.seeds - 1}")
     print(f"{'case':24} {'runs':>4} {'told':>4} {'wrong':>5}")

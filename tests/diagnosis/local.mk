@@ -11,7 +11,7 @@ TESTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py tests/di
 EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/daemon.py tests/diagnosis/fabric.py \
 	tests/diagnosis/flows.py tests/diagnosis/fsdp.py tests/diagnosis/job.py tests/diagnosis/lab.py \
 	tests/diagnosis/labfaults.py tests/diagnosis/labjob.py \
-	tests/diagnosis/outsider.py tests/diagnosis/run.py
+	tests/diagnosis/outsider.py tests/diagnosis/run.py tests/diagnosis/tables.py
 
 noinst_PROGRAMS += tests/diagnosis/trainer tests/diagnosis/card
 tests_diagnosis_trainer_SOURCES = tests/diagnosis/trainer.c tests/diagnosis/trainer.h \

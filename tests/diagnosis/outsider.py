@@ -10,18 +10,14 @@ forward, one backward) with data parallelism, or of experts that send to each ot
 8; names, sequences (by communicator or by function, from any number on), bytes, times (from 0 or Unix, clocks
 apart by seconds), order of lines and columns follow from the seed. Prints a line a case: runs, how many were
 told right, how many records named anything else. A run that fails is named with its seed."""
-import argparse
-import csv
-import io
-import json
 import math
 import pathlib
 import random
-import subprocess
 import sys
 
-PROGRAM = pathlib.Path("cli/fabrictrace").resolve()
-COLUMNS = ("rank", "host", "communicator", "function", "sequence", "bytes", "start_ns", "end_ns", "peer")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from tables import COLUMNS, csv_of, diagnose, options  # noqa: E402
+
 MS = 1_000_000
 SPEED = 12.0  # bytes a nanosecond
 
@@ -433,20 +429,7 @@ def text_of(table, rows, seed):
         rng.shuffle(rows)
     else:
         rows.sort(key=lambda r: (r["start_ns"] if order == 1 else r["rank"], r["start_ns"]))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, extrasaction="ignore", restval="x",
-                            lineterminator=rng.choice(("\n", "\r\n")))
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
-
-
-def diagnose(text):
-    done = subprocess.run([PROGRAM, "diagnose", "--operations", "-", "--json"], input=text.encode(),
-                          capture_output=True, check=False)
-    if done.returncode:
-        sys.exit(f"exit {done.returncode}: {done.stderr.decode()}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return csv_of(columns, rows, rng.choice(("\n", "\r\n")))
 
 
 def fits(record, trouble):
@@ -478,15 +461,7 @@ def run_one(name, seed):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", help="the last table, to a file")
-    parser.add_argument("cases", nargs="*")
-    args = parser.parse_args(argv)
-    unknown = [c for c in args.cases if c not in CASES]
-    if unknown:
-        sys.exit(f"no case {unknown[0]!r}; there are: {', '.join(CASES)}")
+    args = options(CASES, argv, __doc__)
     failed = 0
     print(f"seeds {args.seed} to {args.seed + args.seeds - 1}")
     print(f"{'case':28} {'runs':>4} {'told':>4} {'wrong':>5}")

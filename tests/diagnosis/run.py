@@ -8,37 +8,24 @@ Each case runs with as many seeds; each seed draws another job of at least 64 ra
 case: how many runs were told right, with the right rank; how many gave anything that is wrong; and
 how long after the fault began the records were enough. A run that fails is named with its seed.
 """
-import argparse
 import collections
-import csv
-import io
-import json
 import pathlib
 import random
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from job import MS, Fault, Job, cut  # noqa: E402
+from tables import COLUMNS, csv_of, options  # noqa: E402
+from tables import diagnose as diagnose_text  # noqa: E402
 
-PROGRAM = pathlib.Path("cli/fabrictrace").resolve()
-COLUMNS = ["rank", "host", "communicator", "function", "sequence", "bytes", "start_ns", "end_ns", "peer"]
 SHAPES = ((4, 4, 4), (8, 8, 1), (8, 2, 4), (2, 8, 4), (16, 4, 1), (4, 8, 2), (16, 1, 4), (64, 1, 1))
 
 
 def diagnose(rows, seed):
     """The records for these rows; their columns in an order that follows from the seed."""
-    columns = COLUMNS[:]
+    columns = list(COLUMNS)
     random.Random(seed).shuffle(columns)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    done = subprocess.run([PROGRAM, "diagnose", "--operations", "-", "--json"], input=out.getvalue(),
-                          text=True, capture_output=True, check=False)
-    if done.returncode:
-        sys.exit(f"exit {done.returncode}: {done.stderr}")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return diagnose_text(csv_of(columns, rows))
 
 
 def shape_of(rng, pipelines=None):
@@ -139,19 +126,6 @@ def run_one(name, seed):
     good = [r for r in records if right(r, job, syndrome, known)] if syndrome else []
     bad = [r for r in records if r not in good]
     return job, rows, good, bad
-
-
-def options(cases):
-    """Which cases and seeds are asked for."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("cases", nargs="*")
-    args = parser.parse_args()
-    unknown = [c for c in args.cases if c not in cases]
-    if unknown:
-        sys.exit(f"no case {unknown[0]!r}; there are: {', '.join(cases)}")
-    return args
 
 
 def print_failed(seed, job, told, bad):
