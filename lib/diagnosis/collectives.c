@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Collectives that are slow: counted from when all ranks had entered, which is their length at the
- * last to enter. They are compared with those of communicators of like shape, or with the
- * communicator's own past. Which rank makes one slow shows in who leaves it later than the
+ * last to enter. Where hosts call ahead it is also what was queued before it, and only who leaves
+ * later than the others counts. They are compared with those of communicators of like shape, or
+ * with the communicator's own past. Which rank makes one slow shows in who leaves it later than the
  * others, or by the one rank that all slow communicators have in common.
  */
 #include "config.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "lib/base/task.h"
+#include "lib/diagnosis/ahead.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
@@ -51,6 +53,7 @@ struct survey {
     double *middle;   /* of each collective of a series: when its members left, their median */
     size_t *count_of; /* slow communicators of each process */
     size_t entry_count, series_count;
+    bool ahead; /* hosts call ahead: lengths say nothing */
     struct ft_diagnoses *found;
 };
 
@@ -106,11 +109,8 @@ static void collect(struct survey *s)
         ft_task_spend(m->task, 1 + group->count / 4);
         if (group->unfinished || group->count < 2 || group->count < ft_matched_size(m, group->comm))
             continue;
-        for (size_t i = 0; i < group->count; i++) {
-            const struct ft_operation *op = &m->op[m->order[group->first + i]];
-
-            least = fmin(least, (double)(op->end_ns - op->start_ns) + 1);
-        }
+        for (size_t i = 0; i < group->count; i++)
+            least = fmin(least, (double)ft_ahead_length(m, g, i) + 1);
         s->entries[s->entry_count++] = (struct entry){.comm = group->comm,
                                                       .function = first->function,
                                                       .group = (uint32_t)g,
@@ -330,7 +330,8 @@ static void judge_series(struct survey *s, struct series *series)
     ft_task_spend(s->m->task, 1 + series->count / 4);
     for (size_t k = 0; k < series->count; k++)
         s->values[k] = log(e[k].ns / series->usual);
-    series->is_slow = ft_slowness_of(s->values, series->count, 0, s->room, &series->slow);
+    series->is_slow =
+        !s->ahead && ft_slowness_of(s->values, series->count, 0, s->room, &series->slow);
     /* One that takes no time to speak of slows nobody down. */
     if (series->is_slow && (series->slow.ratio - 1) * series->usual < NOTICED * between(s, series))
         series->is_slow = false;
@@ -503,7 +504,7 @@ static int describe_all(struct survey *s)
 
 int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
 {
-    struct survey s = {.m = m, .found = found};
+    struct survey s = {.m = m, .ahead = ft_called_ahead(m), .found = found};
     size_t room = m->group_count > m->process_count ? m->group_count : m->process_count;
     int rc = -ENOMEM;
 

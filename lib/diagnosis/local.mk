@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/diagnosis/libftdiagnosis.a
 lib_diagnosis_libftdiagnosis_a_SOURCES = \
+	lib/diagnosis/ahead.c lib/diagnosis/ahead.h \
 	lib/diagnosis/behind.c lib/diagnosis/behind.h lib/diagnosis/blame.c lib/diagnosis/blame.h \
 	lib/diagnosis/changed.c \
 	lib/diagnosis/collectives.c \

@@ -3,7 +3,8 @@
  * Sends that are slow, by the matrix of sender and receiver.
  *
  * A transfer takes as long as the shorter of its two sides: the later to enter waits for nobody,
- * and each is measured by one clock. Its length is compared with that of transfers of like size
+ * and each is measured by one clock. Where hosts call ahead both are in a queue for most of that,
+ * and nothing is said. Its length is compared with that of transfers of like size
  * between like ranks, or with the pair's own past. A row or column of the
  * matrix that is slow nearly throughout is a sender or a receiver; a cell that neither explains is
  * a pair.
@@ -17,6 +18,7 @@
 #include <string.h>
 
 #include "lib/base/task.h"
+#include "lib/diagnosis/ahead.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
@@ -417,6 +419,8 @@ int ft_find_slow_pairs(const struct ft_matched *m, struct ft_diagnoses *found)
     struct matrix x = {.m = m, .found = found};
     int rc = -ENOMEM;
 
+    if (ft_called_ahead(m))
+        return 0;
     x.transfers = calloc(m->pair_count + 1, sizeof(*x.transfers));
     x.cells = calloc(m->pair_count + 1, sizeof(*x.cells));
     x.values = calloc(m->pair_count + 1, sizeof(*x.values));
