@@ -13,6 +13,7 @@ static const size_t bytes[FT_FLOW_PARTS] = {
     [FT_FLOW_MOVES] = sizeof(struct ft_moves),
     [FT_FLOW_NUMBERS] = sizeof(struct ft_flow_numbers),
     [FT_FLOW_PATH] = sizeof(struct ft_path),
+    [FT_FLOW_CLUMPS] = sizeof(struct ft_flow_clumps),
 };
 
 /* Each part is all of one letter. */
