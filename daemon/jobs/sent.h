@@ -12,7 +12,7 @@ struct ft_sent {
     uint32_t peer;
     bool mixed; /* it sent and received on one channel: their times cannot be distinguished */
     double messages, bytes;
-    double ns; /* of its network steps, by the median of each channel */
+    double ns;         /* of its network steps, by the median of each channel */
     double longest_ns; /* the longest of them; 0: not known */
 };
 
