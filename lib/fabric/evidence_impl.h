@@ -27,7 +27,7 @@ static inline bool ft_sightings_differ(const struct ft_sighting *a, const struct
 }
 
 /* What sightings are alike in, besides their switch. */
-enum ft_alike {
+enum ft_sighting_part {
     FT_ALIKE_SOURCE = 1 << 0,
     FT_ALIKE_IN = 1 << 1,
     FT_ALIKE_OUT = 1 << 2,

@@ -58,7 +58,7 @@ static struct ft_volume best_source(const struct ft_sighting *list, uint16_t cou
 /* Over the ports in or out of the switch of sighting i, of each the best source. What names an
  * aggregate is left out: another source may name the member. */
 static struct ft_volume sum_over_ports(const struct ft_sighting *list, uint16_t count, uint16_t i,
-                                       enum ft_alike port, unsigned slot)
+                                       enum ft_sighting_part port, unsigned slot)
 {
     struct ft_volume sum = {0};
     uint64_t most = 0;
