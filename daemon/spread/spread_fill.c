@@ -47,7 +47,8 @@ void ft_spread_add(struct ft_spread_stats *sum, const struct ft_spread_stats *p,
     sum->doubt += p->doubt;
 }
 
-struct ft_dispersion ft_spread_dispersion(const struct ft_spread_stats *p, uint32_t links)
+/* Of the samples that chose, of all flows. */
+static struct ft_dispersion dispersion_of(const struct ft_spread_stats *p, uint32_t links)
 {
     struct ft_dispersion d = FT_DISPERSION_NONE;
     uint64_t samples = 0;
@@ -167,7 +168,7 @@ void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const st
                     const struct ft_spread_stats *p)
 {
     const struct ft_group *g = ft_topology_group(t, p->group);
-    struct ft_dispersion d = ft_spread_dispersion(p, g->link_count);
+    struct ft_dispersion d = dispersion_of(p, g->link_count);
     Fabrictrace__Spread *out = &parts->out;
     struct of_links all, common;
 

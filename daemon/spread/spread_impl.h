@@ -73,9 +73,6 @@ struct ft_spread_stats *ft_spread_stats_new(struct ft_spread *s, const struct ft
 void ft_spread_add(struct ft_spread_stats *sum, const struct ft_spread_stats *p,
                    const struct ft_topology *t);
 
-/* Of the samples that chose, of all flows. */
-struct ft_dispersion ft_spread_dispersion(const struct ft_spread_stats *p, uint32_t links);
-
 /* What the record says of the links that lead on. */
 void ft_spread_fill(struct ft_spread *s, struct ft_spread_parts *parts, const struct ft_topology *t,
                     const struct ft_spread_stats *p);
