@@ -17,8 +17,10 @@
  *
  * Where some operations run beside the work and others do not, as with shards that are gathered and
  * gradients that are summed with copies on other hosts, ranks that wait for a late one have more
- * time outside of operations than others, too: who waits for another in a second communicator, or
- * for transfers, for what it is late by is not named.
+ * time outside of operations than others, too: who waits for another in a second communicator, for
+ * those it sends to and receives from, or for transfers, for what it is late by is not named. So in
+ * a pipeline whose gradients are summed beside the work: the rank that enters last, because it has
+ * waited for a late one of its pipeline, is in no operation while the others are in that sum.
  */
 #include "config.h"
 
@@ -28,13 +30,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/grow.h"
 #include "lib/base/task.h"
 #include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
 #include "lib/diagnosis/roles.h"
 #include "lib/diagnosis/stats.h"
+#include "lib/diagnosis/suspects.h"
 #include "lib/diagnosis/wander.h"
 
 #define GROUPS_MIN  12
@@ -45,7 +47,6 @@
 #define BLOCKS_TWO  24
 #define RELEVANT    0.03 /* of the total time */
 #define OFTEN       0.8
-#define SIGMAS      6
 #define SIGMAS_LIKE 5
 #define STEPS       2   /* a spread of more than so many times that of the steps is a trend */
 #define FELT        0.3 /* of its excess, that others wait */
@@ -57,7 +58,7 @@
 /* One communicator; rows of the matrices are its members, columns its blocks. */
 struct pace {
     const struct ft_matched *m;
-    const uint64_t *roles, *lost_ns, *inside_ns;
+    const uint64_t *roles, *lost_ns, *inside_ns, *waits_ns;
     uint32_t comm;
     size_t members, groups, blocks, period;
     uint32_t *group;                     /* those that all members have ended */
@@ -67,20 +68,6 @@ struct pace {
     double *wall, *room, *others;
     uint8_t *rows; /* enum ft_wander_row */
     double base, wall_base;
-};
-
-struct culprit {
-    uint32_t comm, process, position, row; /* row: the first */
-    size_t first, end, blocks;
-    double excess, sigmas, felt_ns, wall_ns;
-    bool behind; /* what it does itself is not why it is late */
-};
-
-/* What the communicators show, and who is to be compared with all of it. */
-struct seen {
-    struct ft_wander *wander;
-    struct culprit *culprits;
-    size_t count, size;
 };
 
 static double length_of(const struct ft_operation *op)
@@ -256,7 +243,8 @@ static double middle_of(const struct pace *p, const double *values, size_t posit
 /* What is noise of a member's excess in a stretch. One that grows has a large spread, and steps
  * from one block to the next that are small. Where those of its like wander, too, their medians
  * differ by more than chance leaves of as many blocks. */
-static double noise_of(const struct pace *p, const struct culprit *c, double spread, double usual)
+static double noise_of(const struct pace *p, const struct ft_suspect *c, double spread,
+                       double usual)
 {
     const double *excess = p->excess + c->position * p->blocks;
     double steps, wander = usual * sqrt((double)(c->end - c->first));
@@ -271,7 +259,7 @@ static double noise_of(const struct pace *p, const struct culprit *c, double spr
 
 /* Whether a member is late through the stretch, beyond what is noise and what its like differ by.
  */
-static bool is_late(const struct pace *p, struct culprit *c)
+static bool is_late(const struct pace *p, struct ft_suspect *c)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     double excess, spread, usual, felt, sum = 0, need = EXCESS;
@@ -311,7 +299,7 @@ static bool is_late(const struct pace *p, struct culprit *c)
         felt = fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
     c->excess = excess;
     c->sigmas = excess / (1.2533 * fmax(spread, 1e-3) / sqrt((double)n));
-    return excess >= need && sum / (double)n >= need && c->sigmas >= SIGMAS &&
+    return excess >= need && sum / (double)n >= need && c->sigmas >= FT_SUSPECTS_SIGMAS &&
            excess >= SIGMAS_LIKE * usual && felt >= FELT * excess * p->base;
 }
 
@@ -329,49 +317,6 @@ static size_t likes_of(const struct pace *p, size_t position, size_t most)
     return likes;
 }
 
-static int describe(const struct ft_matched *m, const struct culprit *c, struct ft_diagnoses *found)
-{
-    const struct ft_member *member = &m->members[m->comm_members[c->comm]];
-    size_t members = ft_matched_size(m, c->comm);
-    struct ft_diagnosis *d;
-
-    for (size_t i = 0; i < found->count; i++) {
-        d = &found->items[i];
-        if (d->syndrome != FT_SYNDROME_NONCOMM_SLOW || d->process != c->process)
-            continue;
-        /* In several communicators: where it is the most. */
-        if (d->slowdown >= 1 + c->excess)
-            return 0;
-        free(d->waiting);
-        *d = found->items[--found->count];
-        break;
-    }
-    d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
-    if (!d)
-        return -ENOMEM;
-    d->process = c->process;
-    d->comm = c->comm;
-    d->function = m->op[c->row].function;
-    d->since_ns = m->op[c->row].start_ns;
-    d->slowdown = 1 + c->excess;
-    d->confidence = c->sigmas > 2 * SIGMAS ? 0.95 : 0.85;
-    d->waiting = calloc(FT_DIAGNOSIS_WAITING, sizeof(*d->waiting));
-    if (!d->waiting)
-        return -ENOMEM;
-    for (size_t i = 0; i < members; i++)
-        if (i != c->position && d->waiting_count < FT_DIAGNOSIS_WAITING)
-            d->waiting[d->waiting_count++] = member[i].process;
-    d->waiting_count = members - 1;
-    ft_texts_add(
-        &d->reasons,
-        "outside of operations it takes %.2f times as long as ranks like it, in %zu periods",
-        d->slowdown, c->end - c->first);
-    ft_texts_add(&d->reasons, "%zu ranks of communicator %s wait for it, %.3f ms of each %.3f ms",
-                 d->waiting_count, ft_operations_comm(m->ops, d->comm), c->felt_ns / 1e6,
-                 c->wall_ns / 1e6);
-    return 0;
-}
-
 /* So many are late: the median of more than twice as many hides them. */
 static void set_rows(struct pace *p, size_t late)
 {
@@ -384,8 +329,9 @@ static void set_rows(struct pace *p, size_t late)
     }
 }
 
-/* What a member's operations take once all have entered, in a block of the stretch, the median. */
-static double transfers_of(const struct pace *p, const struct culprit *c, size_t position)
+/* Of a member in a block of the stretch, the median: what is counted, less what is not to be. */
+static double usual_of(const struct pace *p, const struct ft_suspect *c, size_t position,
+                       const uint64_t *counted, const uint64_t *less)
 {
     size_t n = 0;
 
@@ -394,29 +340,39 @@ static double transfers_of(const struct pace *p, const struct culprit *c, size_t
         uint32_t from = row_of(p, b * p->period, position);
         uint32_t to = row_of(p, (b + 1) * p->period, position);
 
-        p->room[n++] = ((double)p->inside_ns[to] - (double)p->inside_ns[from]) -
-                       ((double)p->lost_ns[to] - (double)p->lost_ns[from]);
+        p->room[n] = (double)counted[to] - (double)counted[from];
+        if (less)
+            p->room[n] -= (double)less[to] - (double)less[from];
+        n++;
     }
     return ft_median(p->room, n);
 }
 
-/* Whether a member's operations take longer than those of its like for most of what it is late by.
- */
-static bool by_transfers(const struct pace *p, const struct culprit *c, double late_ns)
+/* Whether a member has more of that than its like, by most of what it is late by. */
+static bool has_more(const struct pace *p, const struct ft_suspect *c, double late_ns,
+                     const uint64_t *counted, const uint64_t *less)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
-    double its = transfers_of(p, c, c->position);
+    double its = usual_of(p, c, c->position, counted, less);
     size_t likes = 0;
 
     for (size_t j = 0; j < p->members; j++)
         if (j != c->position && p->roles[member[j].process] == p->roles[c->process])
-            p->others[likes++] = transfers_of(p, c, j);
+            p->others[likes++] = usual_of(p, c, j, counted, less);
     return likes > 0 && its - ft_median(p->others, likes) > FT_BEHIND_MOST * late_ns;
+}
+
+/* Whether a member's operations take longer once all have entered, or it waits longer for those it
+ * sends to and receives from. */
+static bool by_operations(const struct pace *p, const struct ft_suspect *c, double late_ns)
+{
+    return has_more(p, c, late_ns, p->inside_ns, p->lost_ns) ||
+           has_more(p, c, late_ns, p->waits_ns, NULL);
 }
 
 /* Whether a member is late because it waits for another in a second communicator, or for transfers.
  * 0, 1, or -ENOMEM. */
-static int is_behind(const struct pace *p, const struct culprit *c)
+static int is_behind(const struct pace *p, const struct ft_suspect *c)
 {
     size_t blocks = c->end - c->first;
     uint64_t *starts = calloc(blocks + 1, sizeof(*starts));
@@ -431,21 +387,22 @@ static int is_behind(const struct pace *p, const struct culprit *c)
     for (size_t b = 0; starts && b <= blocks; b++)
         starts[b] = p->m->op[row_of(p, (c->first + b) * p->period, c->position)].start_ns;
     if (starts)
-        rc = by_transfers(p, c, late.late_ns) ? 1 : ft_behind_another(p->m, p->roles, &late);
+        rc = by_operations(p, c, late.late_ns) ? 1 : ft_behind_another(p->m, p->roles, &late);
     free(starts);
     return rc;
 }
 
-static int search(struct pace *p, struct seen *seen)
+static int search(struct pace *p, struct ft_suspects *seen)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
-    struct culprit culprits[64];
+    struct ft_suspect culprits[64];
     size_t count = 0;
     bool one_host = true;
     int rc;
 
     for (size_t i = 0; i < p->members && count < sizeof(culprits) / sizeof(culprits[0]); i++) {
-        struct culprit c = {.comm = p->comm, .process = member[i].process, .position = (uint32_t)i};
+        struct ft_suspect c = {
+            .comm = p->comm, .process = member[i].process, .position = (uint32_t)i};
 
         ft_task_spend(p->m->task, 1 + p->blocks / 16);
         if (likes_of(p, i, 1) == 0)
@@ -464,23 +421,19 @@ static int search(struct pace *p, struct seen *seen)
     if (count > CULPRITS && !one_host)
         return 0;
     for (size_t i = 0; i < count; i++) {
-        struct culprit *all = ft_grow(seen->culprits, seen->count, &seen->size, sizeof(*all));
-
-        if (!all)
-            return -ENOMEM;
-        seen->culprits = all;
         rc = is_behind(p, &culprits[i]);
         if (rc < 0)
             return rc;
         culprits[i].behind = rc > 0;
-        all[seen->count++] = culprits[i];
-        ft_wander_suspect(seen->wander, culprits[i].process);
+        rc = ft_suspects_add(seen, &culprits[i]);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }
 
 /* For the comparison with all others. */
-static int take(struct pace *p, struct seen *seen)
+static int take(struct pace *p, struct ft_suspects *seen)
 {
     struct ft_wander_pace pace = {.member = &p->m->members[p->m->comm_members[p->comm]],
                                   .members = p->members,
@@ -495,7 +448,7 @@ static int take(struct pace *p, struct seen *seen)
     return rc;
 }
 
-static int judge(struct pace *p, struct seen *seen)
+static int judge(struct pace *p, struct ft_suspects *seen)
 {
     size_t steps = p->groups - 1, most = steps > p->members ? steps : p->members;
     int rc = -ENOMEM;
@@ -538,41 +491,20 @@ static int judge(struct pace *p, struct seen *seen)
     return rc;
 }
 
-/* Those whom neither others nor chance explain. */
-static int report(const struct ft_matched *m, const struct seen *seen, struct ft_diagnoses *found)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < seen->count && rc == 0; i++) {
-        const struct culprit *c = &seen->culprits[i];
-        struct ft_wander_stretch stretch = {.process = c->process,
-                                            .members = ft_matched_size(m, c->comm),
-                                            .blocks = c->end - c->first,
-                                            .of = c->blocks,
-                                            .wall_ns = c->wall_ns,
-                                            .excess = c->excess};
-
-        if (c->behind)
-            continue;
-        rc = ft_wander_stands_out(seen->wander, &stretch);
-        if (rc > 0)
-            rc = describe(m, c, found);
-    }
-    return rc;
-}
-
 int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
 {
     uint64_t *roles = ft_roles_new(m), *lost = ft_lost_new(m), *inside = ft_inside_new(m);
+    uint64_t *waits = ft_pair_waits_new(m);
     uint32_t *groups = calloc(m->group_count + 1, sizeof(*groups));
-    struct seen seen = {.wander = ft_wander_new(m)};
-    int rc = roles && lost && inside && groups && seen.wander ? 0 : -ENOMEM;
+    struct ft_suspects seen = {.wander = ft_wander_new(m)};
+    int rc = roles && lost && inside && waits && groups && seen.wander ? 0 : -ENOMEM;
 
     for (uint32_t comm = 0; comm < m->comm_count && rc == 0; comm++) {
         struct pace p = {.m = m,
                          .roles = roles,
                          .lost_ns = lost,
                          .inside_ns = inside,
+                         .waits_ns = waits,
                          .comm = comm,
                          .group = groups};
 
@@ -587,12 +519,13 @@ int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
             rc = judge(&p, &seen);
     }
     if (rc == 0)
-        rc = report(m, &seen, found);
+        rc = ft_suspects_report(m, &seen, found);
     ft_wander_free(seen.wander);
-    free(seen.culprits);
+    free(seen.items);
     free(roles);
     free(lost);
     free(inside);
+    free(waits);
     free(groups);
     return rc;
 }

@@ -23,6 +23,28 @@ static void sum_up(const struct ft_matched *m, uint64_t *values)
     }
 }
 
+/* What the longer side of a send and its receive waited for the other. */
+static void add_pairs(const struct ft_matched *m, uint64_t *lost)
+{
+    for (size_t i = 0; i < m->pair_count; i++) {
+        const struct ft_pair *pair = &m->pairs[i];
+        double send, recv;
+
+        if (i % 8 == 0)
+            ft_task_spend(m->task, 1);
+        if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE ||
+            m->op[pair->send].end_ns == FT_OPERATIONS_NEVER ||
+            m->op[pair->recv].end_ns == FT_OPERATIONS_NEVER)
+            continue;
+        send = (double)(m->op[pair->send].end_ns - m->op[pair->send].start_ns);
+        recv = (double)(m->op[pair->recv].end_ns - m->op[pair->recv].start_ns);
+        if (send > recv)
+            lost[pair->send] = (uint64_t)(send - recv);
+        else
+            lost[pair->recv] = (uint64_t)(recv - send);
+    }
+}
+
 uint64_t *ft_lost_new(const struct ft_matched *m)
 {
     uint64_t *lost = calloc(m->op_count + 1, sizeof(*lost));
@@ -44,26 +66,22 @@ uint64_t *ft_lost_new(const struct ft_matched *m)
             lost[row] = m->op[row].end_ns - m->op[row].start_ns - least;
         }
     }
-    for (size_t i = 0; lost && i < m->pair_count; i++) {
-        const struct ft_pair *pair = &m->pairs[i];
-        double send, recv;
-
-        if (i % 8 == 0)
-            ft_task_spend(m->task, 1);
-        if (pair->send == FT_OPERATIONS_NONE || pair->recv == FT_OPERATIONS_NONE ||
-            m->op[pair->send].end_ns == FT_OPERATIONS_NEVER ||
-            m->op[pair->recv].end_ns == FT_OPERATIONS_NEVER)
-            continue;
-        send = (double)(m->op[pair->send].end_ns - m->op[pair->send].start_ns);
-        recv = (double)(m->op[pair->recv].end_ns - m->op[pair->recv].start_ns);
-        if (send > recv)
-            lost[pair->send] = (uint64_t)(send - recv);
-        else
-            lost[pair->recv] = (uint64_t)(recv - send);
-    }
+    if (lost)
+        add_pairs(m, lost);
     if (lost)
         sum_up(m, lost);
     return lost;
+}
+
+uint64_t *ft_pair_waits_new(const struct ft_matched *m)
+{
+    uint64_t *waits = calloc(m->op_count + 1, sizeof(*waits));
+
+    if (waits) {
+        add_pairs(m, waits);
+        sum_up(m, waits);
+    }
+    return waits;
 }
 
 uint64_t *ft_inside_new(const struct ft_matched *m)

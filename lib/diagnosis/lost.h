@@ -10,6 +10,9 @@
  * longer than at the last rank to enter; free() it. NULL without memory. */
 uint64_t *ft_lost_new(const struct ft_matched *m);
 
+/* The same of sends and receives alone. */
+uint64_t *ft_pair_waits_new(const struct ft_matched *m);
+
 /* Of each row: how long the operations of its process before it took, each for itself; free() it.
  * NULL without memory. */
 uint64_t *ft_inside_new(const struct ft_matched *m);

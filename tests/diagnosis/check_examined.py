@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Some seeds of the cases of examined.py: those on which queues of operations were once taken for slow
-communication, and faults that are told."""
+communication, or a rank that waits for a late one for that one, and faults that are told."""
 import pathlib
 import sys
 
@@ -9,8 +9,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import examined  # noqa: E402
 
 ONCE_WRONG = (("well, calls", 4), ("well, uneven lengths", 3), ("well, stalls", 4), ("late", 1), ("late", 4),
-              ("host dies", 3), ("late, little work", 2))
-TOLD = (("stopped", 2), ("host dies", 2), ("size", 1), ("function", 1), ("late", 2))
+              ("host dies", 3), ("late, little work", 2), ("late, 1.3 start", 4),
+              ("late, calls", 101), ("late, calls", 7))
+TOLD = (("stopped", 2), ("host dies", 2), ("size", 1), ("function", 1), ("late", 2), ("late", 9), ("late, begun", 1))
 
 
 def main():
