@@ -106,7 +106,7 @@ void ft_collective_record_fill(struct ft_collective_record *out, const struct ft
     m->has_started_ns = c->start_ns > 0;
     m->started_ns = (uint64_t)c->start_ns;
     m->host = own(who->host);
-    m->has_pid = true;
+    m->has_pid = who->pid != 0;
     m->pid = who->pid;
     m->job = who->job[0] ? own(who->job) : NULL;
     snprintf(out->comm_id, sizeof(out->comm_id), "%016" PRIx64, c->comm_id);
@@ -154,7 +154,7 @@ void ft_communicator_record_fill(struct ft_communicator_record *out,
     if (m->since_ms > m->time_ms)
         m->since_ms = m->time_ms;
     m->host = own(who->host);
-    m->has_pid = true;
+    m->has_pid = who->pid != 0;
     m->pid = who->pid;
     m->job = who->job[0] ? own(who->job) : NULL;
     snprintf(out->comm_id, sizeof(out->comm_id), "%016" PRIx64, comm->comm_id);

@@ -17,7 +17,7 @@
 struct ft_job_identity {
     const char *host;
     const char *job; /* empty: not known */
-    uint32_t pid;
+    uint32_t pid;    /* 0: not known, of another PID namespace */
     int64_t offset_ms;
 };
 

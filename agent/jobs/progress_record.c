@@ -101,7 +101,7 @@ static void fill_rank(struct ft_progress_record *out, const struct ft_progress_r
     const struct ft_rings_comm *comm = r->comm;
 
     m->host = own(who->host);
-    m->has_pid = true;
+    m->has_pid = who->pid != 0;
     m->pid = who->pid;
     m->job = who->job[0] ? own(who->job) : NULL;
     snprintf(out->comm_id, sizeof(out->comm_id), "%016" PRIx64, comm->comm_id);

@@ -307,7 +307,8 @@ static void report(struct caller *caller, const struct ft_plan_ask *ask, const s
     qp.has_local = qp.has_remote = true;
     qp.local = ask->qp;
     qp.remote = ask->peer;
-    port.has_time_ms = port.has_uid = port.has_pid = port.has_outcome = true;
+    port.has_time_ms = port.has_uid = port.has_outcome = true;
+    port.has_pid = caller->pid != 0; /* 0: of another PID namespace */
     port.has_plan_time_ms = true;
     port.time_ms = (uint64_t)ft_wall_now().ms;
     port.host = (char *)(uintptr_t)plans->config.host;

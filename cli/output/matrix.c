@@ -35,8 +35,10 @@ static void make_label(const struct ft_value *member, enum ft_matrix_by by, char
         snprintf(label, LABEL_BYTES, "%s", host);
     else if (gpu)
         snprintf(label, LABEL_BYTES, "%s %s", host, gpu);
-    else
+    else if (pid)
         snprintf(label, LABEL_BYTES, "%s pid %llu", host, (unsigned long long)pid);
+    else
+        snprintf(label, LABEL_BYTES, "%s rank %llu", host, (unsigned long long)rank);
 }
 
 static int label_member(struct ft_matrix *m, const struct ft_value *member, enum ft_matrix_by by,

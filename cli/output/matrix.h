@@ -15,7 +15,7 @@
 
 enum ft_matrix_by {
     FT_MATRIX_RANK,
-    FT_MATRIX_GPU, /* host and PCI bus id; host and pid where the GPU is not known */
+    FT_MATRIX_GPU, /* host and PCI bus id; host and pid, or rank, where the GPU is not known */
     FT_MATRIX_HOST,
 };
 

@@ -76,7 +76,10 @@ static int compare_processes(const void *a, const void *b)
     const struct member *x = *(struct member *const *)a, *y = *(struct member *const *)b;
     int order = compare_text(x->host, y->host);
 
-    return order ? order : compare_numbers(x->pid, y->pid);
+    if (order == 0)
+        order = compare_numbers(x->pid, y->pid);
+    /* Whose process is not known is one of its own. */
+    return order || x->pid ? order : compare_members(x, y);
 }
 
 static int compare_records(const void *a, const void *b)

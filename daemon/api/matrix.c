@@ -57,7 +57,8 @@ static char *text(const char *t)
 static void fill_member(Fabrictrace__MatrixMember *out, const struct ft_rank_member *m)
 {
     fabrictrace__matrix_member__init(out);
-    out->has_rank = out->has_pid = true;
+    out->has_rank = true;
+    out->has_pid = m->pid != 0;
     out->rank = m->rank;
     out->host = text(m->host);
     out->pid = m->pid;

@@ -61,7 +61,8 @@ static void write_rank(struct ft_list *list, const struct ft_rank_member *m,
     Fabrictrace__Rank out = FABRICTRACE__RANK__INIT;
 
     out.comm_id = text(m->comm_id);
-    out.has_rank = out.has_ranks = out.has_pid = true;
+    out.has_rank = out.has_ranks = true;
+    out.has_pid = m->pid != 0;
     out.rank = m->rank;
     out.ranks = m->ranks;
     out.host = text(m->host);

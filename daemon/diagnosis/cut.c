@@ -44,6 +44,12 @@ static void intersect(struct cut *c, const struct ft_pair_path *path)
     c->link_count = kept;
 }
 
+/* Whether they are two for certain. Ranks of one host are not where a process is not known. */
+static bool is_other(const struct ft_recent_process *a, const struct ft_recent_process *b)
+{
+    return a != b && ((a->pid && b->pid) || strcmp(a->host, b->host) != 0);
+}
+
 static void add_path(struct cut *c, const struct ft_recent_rank *from,
                      const struct ft_recent_rank *to, const struct ft_pair_path *path,
                      uint64_t since_ms)
@@ -57,8 +63,8 @@ static void add_path(struct cut *c, const struct ft_recent_rank *from,
         c->to = to->process;
         return;
     }
-    c->senders |= from->process != c->from;
-    c->receivers |= to->process != c->to;
+    c->senders |= is_other(from->process, c->from);
+    c->receivers |= is_other(to->process, c->to);
     intersect(c, path);
 }
 

@@ -242,6 +242,9 @@ static void report(struct look *l, struct ft_diagnosis *found)
         rank = ft_gathered_rank(&l->g, l->d->recent, l->job, NULL, m->rank);
     if (m->has_peer)
         peer = ft_gathered_rank(&l->g, l->d->recent, l->job, m->communicator, m->peer);
+    /* Whoever is found has its own. */
+    if (l->g.apart)
+        m->host = m->peer_host = NULL;
     if (found->syndrome == FT_SYNDROME_COMM_HANG && m->communicator)
         refine_hang(l, r, &stand, &cut);
     if (found->syndrome == FT_SYNDROME_MISMATCH && found->chain_count)

@@ -4,6 +4,7 @@
 #include "daemon/diagnosis/gather.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ struct gathering {
     size_t *members;              /* of each communicator */
     bool *numbered;               /* of each: by the numbers of its ranks, else by NCCL's */
     bool *repeated;               /* of each: NCCL's say which operation it is no more */
+    uint64_t *newest;             /* of each: the last operation, by number or start */
     bool *partly;                 /* of each: launches of the time looked at were forgotten */
     struct ft_recent_row *passed; /* operations that a rank is known to be past, without a record */
     size_t source_count, item_count, comm_count, passed_count;
@@ -271,19 +273,40 @@ static bool limits(const struct ft_recent_rank *r, size_t from)
     return !row->launched || r->process->newest_ns > row->start_ns + LAUNCHES_NS;
 }
 
+/* Whether some of its communicator have done what it has not reported yet. */
+static bool is_behind(const struct gathering *g, const struct source *s)
+{
+    const struct ft_recent_rank *r = s->rank;
+
+    if (g->numbered[s->comm] && r->count > 0)
+        return ft_recent_row(r, r->count - 1)->number < g->newest[s->comm];
+    return r->process->newest_ns < g->newest[s->comm];
+}
+
 /* From when on every rank's rows are there, and until when every process has reported any. */
 static void find_span(struct gathering *g)
 {
     struct ft_gathered *out = g->out;
 
     out->until_ns = UINT64_MAX;
+    for (size_t i = 0; i < g->item_count; i++) {
+        const struct item *item = &g->items[i];
+        uint64_t at = g->numbered[item->source->comm] ? item->sequence : item->row->start_ns;
+
+        if (i % 16 == 0)
+            ft_task_spend(g->task, 1);
+        if (g->newest[item->source->comm] < at)
+            g->newest[item->source->comm] = at;
+    }
     for (size_t i = 0; i < g->source_count; i++) {
         const struct source *s = &g->sources[i];
         const struct ft_recent_rank *r = s->rank;
 
         if (i % 8 == 0)
             ft_task_spend(g->task, 1);
-        if (r->process->newest_ns < out->until_ns)
+        /* Of a process that is not known there is this communicator alone, which may rest while
+         * others do not: it has reported all that its members did. */
+        if (r->process->newest_ns < out->until_ns && (r->process->pid || is_behind(g, s)))
             out->until_ns = r->process->newest_ns;
         if ((r->wrapped || s->from > 0) && s->from < r->count && limits(r, s->from) &&
             out->from_ns < ft_recent_row(r, s->from)->start_ns)
@@ -452,17 +475,20 @@ static void number_processes(struct gathering *g)
         }
         g->out->numbered = own == processes;
     }
+    for (size_t i = 0; i < g->source_count && g->comm_count > 1 && !g->out->numbered; i++)
+        g->out->apart |= g->sources[i].rank->process->pid == 0;
 }
 
 static int add_rows(struct gathering *g)
 {
+    char host[FT_OPERATIONS_NAME_BYTES];
     int rc = 0;
 
     for (size_t i = 0; i < g->item_count && rc == 0; i++) {
         const struct ft_recent_rank *r = g->items[i].source->rank, *peer = NULL;
         const struct ft_recent_row *row = g->items[i].row;
         struct ft_operation_row add = {
-            .host = r->process->host,
+            .host = g->out->apart ? host : r->process->host,
             .comm = r->comm_id,
             .function = ft_recent_function(g->recent, row->function),
             .rank = g->out->numbered ? r->process->number : r->rank,
@@ -476,6 +502,8 @@ static int add_rows(struct gathering *g)
         ft_task_spend(g->task, 1);
         if (!g->items[i].chosen)
             continue;
+        if (g->out->apart)
+            snprintf(host, sizeof(host), "%s in communicator %s", r->process->host, r->comm_id);
         if (row->peer != FT_RECENT_NO_PEER)
             peer = ft_recent_find(g->recent, r->comm_id, row->peer);
         if (peer && peer->process)
@@ -511,11 +539,12 @@ int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, s
     g.members = calloc(job->ranks + 1, sizeof(*g.members));
     g.numbered = calloc(job->ranks + 1, sizeof(*g.numbered));
     g.repeated = calloc(job->ranks + 1, sizeof(*g.repeated));
+    g.newest = calloc(job->ranks + 1, sizeof(*g.newest));
     g.partly = calloc(job->ranks + 1, sizeof(*g.partly));
     g.passed = calloc(job->ranks + 1, sizeof(*g.passed));
     g.items = calloc(rows_at_most(job, each) + 1, sizeof(*g.items));
-    if (out->ops && g.sources && g.members && g.numbered && g.repeated && g.partly && g.passed &&
-        g.items) {
+    if (out->ops && g.sources && g.members && g.numbered && g.repeated && g.newest && g.partly &&
+        g.passed && g.items) {
         ft_operations_pace(out->ops, task);
         list_sources(&g, each, now_ms);
         find_numbers(&g);
@@ -531,6 +560,7 @@ int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, s
     free(g.members);
     free(g.numbered);
     free(g.repeated);
+    free(g.newest);
     free(g.partly);
     free(g.passed);
     free(g.items);

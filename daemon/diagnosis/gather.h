@@ -23,6 +23,9 @@ struct ft_gathered {
     size_t flying; /* operations that are not over at some rank */
     bool folded;   /* operations came in sums: nothing was gathered */
     bool numbered; /* by one communicator */
+    /* Which ranks of several communicators are one process is not known: each is taken by itself,
+     * and the table's hosts are named with the communicator. */
+    bool apart;
     uint64_t from_ns, until_ns;
 };
 

@@ -40,7 +40,8 @@ struct rank_entry {
 
 struct process_key {
     char host[FT_RECENT_NAME];
-    uint32_t pid;
+    uint32_t pid;         /* 0: not known */
+    struct rank_key rank; /* of one that is not known */
 };
 
 struct process_entry {
@@ -99,7 +100,10 @@ void ft_recent_free(struct ft_recent *r)
     free(r);
 }
 
-static struct ft_recent_process *process_of(struct ft_recent *r, const char *host, uint32_t pid)
+/* An agent of another PID namespace than a job's does not know its processes: each rank is one
+ * then. */
+static struct ft_recent_process *process_of(struct ft_recent *r, const struct rank_key *rank,
+                                            const char *host, uint32_t pid)
 {
     struct process_key key;
     struct process_entry *e;
@@ -108,6 +112,8 @@ static struct ft_recent_process *process_of(struct ft_recent *r, const char *hos
     memset(&key, 0, sizeof(key));
     snprintf(key.host, sizeof(key.host), "%s", host);
     key.pid = pid;
+    if (pid == 0)
+        key.rank = *rank;
     e = ft_table_insert(r->processes, &key, &fresh);
     if (!e)
         return NULL;
@@ -166,7 +172,7 @@ static void forget_rows(struct ft_recent *r, struct rank_entry *e)
 /* Another process has the rank now: what its forerunner did is of another run. */
 static int change_process(struct ft_recent *r, struct rank_entry *e, const char *host, uint32_t pid)
 {
-    struct ft_recent_process *p = process_of(r, host, pid);
+    struct ft_recent_process *p = process_of(r, &e->key, host, pid);
 
     if (!p)
         return -ENOSPC;

@@ -93,10 +93,11 @@ struct ft_recent_rank {
     struct ft_recent_rank *next; /* of the job, in the order of their coming */
 };
 
-/* A process: what all of its ranks share. */
+/* A process: what all of its ranks share. One that is not known has one of them: whether another
+ * rank is the same process, nobody knows. */
 struct ft_recent_process {
     char host[FT_RECENT_NAME];
-    uint32_t pid;
+    uint32_t pid;   /* 0: not known */
     uint32_t ranks; /* that refer to it */
     bool offset_known;
     int64_t offset_ns;  /* Unix time less the host's monotonic clock */

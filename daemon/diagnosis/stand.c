@@ -182,8 +182,13 @@ static void stand_process(struct ft_stand *out, const struct ft_recent_rank *r)
 
     ft_json_enum_text(&fabrictrace__process_state__descriptor, (int32_t)r->progress.process, state);
     *out = (struct ft_stand){.known = true, .rank = r};
-    snprintf(out->reason, sizeof(out->reason), "the process of the rank, %" PRIu32 " on %s, is %s",
-             r->process->pid, r->process->host, state);
+    if (r->process->pid)
+        snprintf(out->reason, sizeof(out->reason),
+                 "the process of the rank, %" PRIu32 " on %s, is %s", r->process->pid,
+                 r->process->host, state);
+    else
+        snprintf(out->reason, sizeof(out->reason), "the process of the rank, on %s, is %s",
+                 r->process->host, state);
 }
 
 static void stand_transfer(struct ft_stand *out, const struct ft_recent *recent,

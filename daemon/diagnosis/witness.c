@@ -43,7 +43,7 @@ static void say_who(const struct ft_witnesses *w, const struct ft_recent_rank *r
 
     snprintf(room->host, sizeof(room->host), "%s", rank->process->host);
     d->host = room->host;
-    d->has_pid = true;
+    d->has_pid = rank->process->pid != 0;
     d->pid = rank->process->pid;
     if (m && m->gpu[0]) {
         snprintf(room->gpu, sizeof(room->gpu), "%s", m->gpu);

@@ -510,6 +510,7 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     const struct hosts *h;
     struct hosts_key key;
     struct qp_key qp_key;
+    bool unknown = false;
     size_t n = 0;
 
     *more = false;
@@ -532,11 +533,15 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     }
     if (!h)
         return 0;
-    for (uint32_t i = 0; i < h->count; i++)
-        if (fits(r, &h->src[i], h->dst[i], query->src_pid, &pairs[n]))
-            n++;
+    for (uint32_t i = 0; i < h->count; i++) {
+        if (!fits(r, &h->src[i], h->dst[i], query->src_pid, &pairs[n]))
+            continue;
+        unknown |= find(r, &h->src[i])->pid == 0;
+        n++;
+    }
     /* Of an unknown process, it may be none of them. */
-    *more = (h->more && within(r->now_ms, h->more_ms, SILENT_MS)) || (n > 0 && query->src_pid == 0);
+    *more = (h->more && within(r->now_ms, h->more_ms, SILENT_MS)) || unknown ||
+            (n > 0 && query->src_pid == 0);
     return n;
 }
 

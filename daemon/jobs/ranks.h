@@ -46,7 +46,7 @@ struct ft_rank_member {
     char comm_id[FT_RANKS_ID];
     uint32_t rank;
     uint32_t ranks;
-    uint32_t pid;
+    uint32_t pid; /* 0: not known */
     bool closed;
     /* Of its operations: what its agent's reports had no room for, and no edge has. */
     uint64_t transfers_dropped, bytes_dropped;
@@ -98,8 +98,8 @@ void ft_ranks_progress(struct ft_ranks *ranks, const Fabrictrace__Progress *prog
 void ft_ranks_age(struct ft_ranks *ranks, int64_t now_ms);
 
 /* The pairs of ranks that a flow may serve, at most FT_RANKS_CANDIDATES_MAX of them; *more when
- * there may be others: those of a process that is not known are not all of it, since it may have no
- * plugin. Exactly one and not *more: it is certain. */
+ * there may be others: those of a process that is not known, be it the flow's or the rank's, are
+ * not all of it, since it may have no plugin. Exactly one and not *more: it is certain. */
 size_t ft_ranks_match(const struct ft_ranks *ranks, const struct ft_rank_query *query,
                       struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX], bool *more);
 

@@ -97,4 +97,76 @@ START_TEST(a_number_that_stands_still_is_no_gap)
 }
 END_TEST
 
-FT_UNIT_MAIN("gather", a_number_that_stands_still_is_no_gap)
+/* An operation of a rank whose process its agent does not know; host: gpu00 throughout. */
+static void end_unknown(const char *comm, uint32_t rank, uint64_t sequence, uint64_t start_us)
+{
+    Fabrictrace__Collective c = FABRICTRACE__COLLECTIVE__INIT;
+    Fabrictrace__PeerTraffic peer = FABRICTRACE__PEER_TRAFFIC__INIT, *list[] = {&peer};
+
+    c.job = text("88");
+    c.comm_id = text(comm);
+    c.host = text("gpu00");
+    c.op = text("AllReduce");
+    c.has_rank = c.has_ranks = c.has_number = c.has_bytes = c.has_sequence = true;
+    c.has_start_ms = c.has_duration_us = c.has_started_ns = c.has_operations = true;
+    /* As agents said it before. */
+    c.has_pid = rank % 2;
+    c.rank = rank;
+    c.ranks = RANKS;
+    c.number = sequence + 1;
+    c.sequence = sequence;
+    c.bytes = 1 << 20;
+    c.start_ms = (uint64_t)ms_of(start_us);
+    c.started_ns = start_us * 1000 + 5;
+    c.duration_us = 5000 + 100 * rank;
+    c.operations = 1;
+    c.peers = list;
+    c.n_peers = 1;
+    ck_assert_int_eq(ft_recent_collective(recent, &c, ms_of(start_us + 5000)), 0);
+}
+
+static void gather(struct ft_gathered *g)
+{
+    uint32_t cursor = 0;
+
+    ck_assert_int_eq(
+        ft_gather(recent, ft_recent_next(recent, &cursor), ROWS, ms_of(STEPS * STEP_US), NULL, g),
+        0);
+    ck_assert_uint_eq(g->gaps, 0);
+}
+
+START_TEST(ranks_of_processes_that_are_not_known_are_taken_by_themselves)
+{
+    const struct ft_recent_config config = {.ranks_max = 16, .rows_max = ROWS};
+    const struct ft_recent_rank *a, *b;
+    struct ft_gathered g;
+    size_t count;
+
+    recent = ft_recent_new(&config);
+    for (uint64_t i = 0; i < STEPS; i++)
+        for (uint32_t rank = 0; rank < RANKS; rank++)
+            end_unknown("0000000000000fab", rank, i, i * STEP_US + 7 * rank);
+    a = ft_recent_find(recent, "0000000000000fab", 0);
+    b = ft_recent_find(recent, "0000000000000fab", 1);
+    ck_assert_ptr_ne(a->process, b->process);
+    ck_assert_uint_eq(a->process->pid, 0);
+    gather(&g);
+    ck_assert(g.numbered && !g.apart);
+    ft_operations_processes(g.ops, &count);
+    ck_assert_uint_eq(count, RANKS);
+    ft_operations_free(g.ops);
+    /* Another communicator, which rests after a step: whose ranks these are, nobody knows. */
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        end_unknown("00000000000000aa", rank, 0, STEP_US + 7 * rank);
+    gather(&g);
+    ck_assert(!g.numbered && g.apart);
+    ck_assert_uint_ge(g.rows, RANKS * (STEPS - 1));
+    ft_operations_processes(g.ops, &count);
+    ck_assert_uint_eq(count, 2 * RANKS);
+    ft_operations_free(g.ops);
+    ft_recent_free(recent);
+}
+END_TEST
+
+FT_UNIT_MAIN("gather", a_number_that_stands_still_is_no_gap,
+             ranks_of_processes_that_are_not_known_are_taken_by_themselves)

@@ -37,9 +37,11 @@ static struct ft_segment *job;
 static struct ft_rings *rings;
 static struct ft_progress *progress;
 
+static uint32_t pid = 7;
+
 static void emit(void *arg, const struct ft_progress_report *r)
 {
-    const struct ft_job_identity who = {.host = "gpu01", .job = "88", .pid = 7, .offset_ms = 5};
+    const struct ft_job_identity who = {.host = "gpu01", .job = "88", .pid = pid, .offset_ms = 5};
     static struct ft_progress_record record;
     struct ft_writer w;
 
@@ -192,6 +194,22 @@ START_TEST(what_moves_is_not_reported_what_stands_is)
 END_TEST
 
 /* Nor does it stand for ever: the next operation begins when it is seen. */
+START_TEST(a_process_that_is_not_known_has_no_number)
+{
+    begin();
+    record(FT_SEGMENT_OP, 1, 0, 2000);
+    flight(0, 1, FT_WAIT_SEND, 2000);
+    look(5000);
+    ck_assert_ptr_nonnull(strstr(got.json, "\"pid\":7"));
+    pid = 0;
+    look(10000);
+    pid = 7;
+    ck_assert_uint_eq(got.reports, 2);
+    ck_assert_ptr_null(strstr(got.json, "\"pid\""));
+    end();
+}
+END_TEST
+
 START_TEST(what_begins_in_the_future_stands_from_when_it_is_seen)
 {
     static const int64_t odd_ns[] = {INT64_MAX, 900 * S, -1};
@@ -474,7 +492,7 @@ START_TEST(who_was_never_seen_is_not_gone)
 END_TEST
 
 FT_UNIT_MAIN("progress", what_begins_in_the_future_stands_from_when_it_is_seen,
-             what_moves_is_not_reported_what_stands_is,
+             what_moves_is_not_reported_what_stands_is, a_process_that_is_not_known_has_no_number,
              an_operation_that_takes_long_is_reported_while_it_moves, pauses_are_reported_rarely,
              the_first_operation_in_flight_is_the_one, the_furthest_step_holds_up_a_transfer,
              graphs_and_lost_records_are_reported_as_such,

@@ -163,6 +163,23 @@ START_TEST(several_pairs_are_candidates)
 }
 END_TEST
 
+/* Whose agent does not know its process may not be the flow's, which may have no plugin. */
+START_TEST(a_rank_of_a_process_that_is_not_known_is_not_certain)
+{
+    const struct ft_rank_query query = {"a", "b", 11, UINT32_MAX};
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    bool more = false;
+
+    ck_assert_int_eq(join(r, "c0", 0, "a", 0, false), 0);
+    ck_assert_int_eq(join(r, "c0", 1, "b", 0, false), 0);
+    ck_assert_int_eq(send(r, "c0", 0, 1, 0), 0);
+    ck_assert_uint_eq(ft_ranks_match(r, &query, pairs, &more), 1);
+    ck_assert(more);
+    ft_ranks_free(r);
+}
+END_TEST
+
 START_TEST(a_closed_communicator_matches_nothing)
 {
     struct ft_ranks *r = make(16, 16);
@@ -320,7 +337,7 @@ START_TEST(who_is_not_announced_any_more_is_over)
 END_TEST
 
 FT_UNIT_MAIN("ranks", how_far_a_member_is_is_kept, one_pair_is_certain,
-             several_pairs_are_candidates, a_closed_communicator_matches_nothing,
-             more_than_can_be_named_is_said, of_a_known_process_its_own_pairs_are_named,
-             full_or_wrong_is_an_error, communicators_that_are_over_make_room,
-             who_is_not_announced_any_more_is_over, formulas)
+             several_pairs_are_candidates, a_rank_of_a_process_that_is_not_known_is_not_certain,
+             a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
+             of_a_known_process_its_own_pairs_are_named, full_or_wrong_is_an_error,
+             communicators_that_are_over_make_room, who_is_not_announced_any_more_is_over, formulas)
