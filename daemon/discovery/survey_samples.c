@@ -93,6 +93,12 @@ static struct ft_end *add_port(struct ft_survey *s, uint32_t node, const struct 
     end = ft_survey_add_end(s, node, said ? said : name);
     if (end)
         ft_survey_number(s, s->end_count - 1, ifindex);
+    if (end && said && ft_port_names_unsteady(s->names, agent, ifindex))
+        ft_findings_add(s->findings, FT_FINDING_NOTE, s->nodes[node].name, said,
+                        "let the switch's sFlow agent name each ifIndex alike, or poll it by SNMP",
+                        "sFlow's counter samples of ifIndex %u say another name in turn: that it "
+                        "is this port is not certain",
+                        ifindex);
     return end;
 }
 

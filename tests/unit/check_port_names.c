@@ -49,6 +49,59 @@ START_TEST(a_port_has_the_name_that_was_said_first)
 }
 END_TEST
 
+/* As after a switch started anew that numbers its ports otherwise. */
+START_TEST(another_name_that_is_said_for_long_replaces_it)
+{
+    int64_t now_ms = 0;
+
+    names = ft_port_names_new(10);
+    ck_assert_int_eq(sflow(5, "Ethernet5", now_ms), 0);
+    /* However many come at once. */
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(sflow(5, "Ethernet7", MINUTES), 0);
+    ck_assert(!changed);
+    ck_assert_int_eq(sflow(5, "Ethernet7", MINUTES + 30000), 0);
+    ck_assert(changed);
+    ck_assert_str_eq(ft_port_names_find(names, agent, 5), "Ethernet7");
+    ck_assert(!ft_port_names_unsteady(names, agent, 5));
+    /* Again so soon: it takes twice as many. */
+    for (int i = 1; i <= 5; i++) {
+        ck_assert_int_eq(sflow(5, "Ethernet9", (1 + i) * MINUTES), 0);
+        ck_assert_str_eq(ft_port_names_find(names, agent, 5), "Ethernet7");
+    }
+    ck_assert_int_eq(sflow(5, "Ethernet9", 7 * MINUTES), 0);
+    ck_assert_str_eq(ft_port_names_find(names, agent, 5), "Ethernet9");
+    /* After an hour it does not. */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(sflow(5, "Ethernet5", (70 + i) * MINUTES), 0);
+    ck_assert_str_eq(ft_port_names_find(names, agent, 5), "Ethernet5");
+    ft_port_names_free(names);
+}
+END_TEST
+
+START_TEST(names_in_turn_are_told_and_the_first_stays)
+{
+    int64_t now_ms = 0;
+
+    names = ft_port_names_new(10);
+    for (int i = 0; i < 20; i++, now_ms += MINUTES) {
+        ck_assert_int_eq(sflow(5, "Ethernet5", now_ms), 0);
+        ck_assert(changed == (i < 2));
+        ck_assert_int_eq(sflow(5, "Ethernet7", now_ms), 0);
+        ck_assert_int_eq(sflow(5, "Ethernet7", now_ms + 40000), 0);
+        ck_assert(!changed);
+    }
+    ck_assert_str_eq(ft_port_names_find(names, agent, 5), "Ethernet5");
+    ck_assert(ft_port_names_unsteady(names, agent, 5));
+    ck_assert(!ft_port_names_unsteady(names, agent, 6));
+    ck_assert_int_eq(sflow(5, "Ethernet5", now_ms), 0);
+    ck_assert_int_eq(sflow(5, "Ethernet5", now_ms + 11 * MINUTES), 0);
+    ck_assert(changed);
+    ck_assert(!ft_port_names_unsteady(names, agent, 5));
+    ft_port_names_free(names);
+}
+END_TEST
+
 START_TEST(what_names_nothing_is_passed_over)
 {
     char longest[FT_PORT_NAME_BYTES], longer[FT_PORT_NAME_BYTES + 1];
@@ -88,4 +141,6 @@ START_TEST(old_names_make_room_for_others)
 END_TEST
 
 FT_UNIT_MAIN("port_names", a_port_has_the_name_that_was_said_first,
-             what_names_nothing_is_passed_over, old_names_make_room_for_others)
+             another_name_that_is_said_for_long_replaces_it,
+             names_in_turn_are_told_and_the_first_stays, what_names_nothing_is_passed_over,
+             old_names_make_room_for_others)

@@ -186,6 +186,44 @@ START_TEST(switches_that_nobody_knows_are_added)
 }
 END_TEST
 
+static void name_port(struct ft_ip agent, uint32_t ifindex, const char *name)
+{
+    Fabrictrace__PortCounters poll = FABRICTRACE__PORT_COUNTERS__INIT;
+    size_t len;
+
+    poll.has_agent = poll.has_ifindex = poll.has_time_ms = true;
+    poll.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+    poll.agent.len = len;
+    poll.ifindex = ifindex;
+    poll.time_ms = RIG_START_MS;
+    poll.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
+    poll.port = (char *)(uintptr_t)name;
+    ck_assert_int_eq(ft_discovery_counters(discovery, &poll, RIG_START_MS), 0);
+}
+
+START_TEST(names_in_turn_are_told)
+{
+    struct ft_ip leaf = leafspine_switch_ip(0);
+    struct ft_diag *diag = ft_diag_new();
+    const struct ft_finding *last = NULL;
+    char address[FT_IP_TEXT_BYTES];
+
+    begin(ft_topology_file_none("lab", diag));
+    ft_diag_free(diag);
+    ft_ip_format(&leaf, address);
+    enter_hosts();
+    name_port(leaf, 100, "Ethernet0");
+    name_port(leaf, 101, "Ethernet4");
+    name_port(leaf, 100, "Ethernet4");
+    name_port(leaf, 100, "Ethernet0");
+    run(20);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, address, "Ethernet0", &last), 1);
+    ck_assert_ptr_nonnull(strstr(last->text, "another name in turn"));
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, address, "Ethernet4", NULL), 0);
+    end();
+}
+END_TEST
+
 FT_UNIT_MAIN("survey_samples", what_agrees_says_nothing, a_link_that_nobody_states_is_added,
              a_swap_is_named_at_both_links, a_miscabling_ends_when_the_cables_are_right,
-             switches_that_nobody_knows_are_added)
+             switches_that_nobody_knows_are_added, names_in_turn_are_told)
