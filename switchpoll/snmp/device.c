@@ -147,9 +147,9 @@ void ft_device_begin(struct ft_device *d, const struct ft_snmp_varbind *varbinds
     read_scalars(d, varbinds, count, &s);
     d->restarted = d->polled && has_restarted(&d->scalars, &s, ft_mono_since_ns(now, d->begun));
     d->stats.restarts += d->restarted;
-    if (!d->polled || d->restarted || s.has_if_change != d->scalars.has_if_change ||
-        s.if_change_cs != d->scalars.if_change_cs ||
-        ft_mono_since_ns(now, d->names_read) >= d->limits.names_age_ns)
+    d->ports_changed = !d->polled || d->restarted || s.has_if_change != d->scalars.has_if_change ||
+                       s.if_change_cs != d->scalars.if_change_cs;
+    if (d->ports_changed || ft_mono_since_ns(now, d->names_read) >= d->limits.names_age_ns)
         d->names_due = true;
     if (!d->polled)
         d->moved = now;
@@ -157,7 +157,7 @@ void ft_device_begin(struct ft_device *d, const struct ft_snmp_varbind *varbinds
     d->begun = now;
     d->poll++;
     d->moves = 0;
-    d->counters_read = d->ports_away = false;
+    d->counters_read = d->ports_away = d->ports_missed = false;
     d->neighbors_read = false;
     d->not_increasing = false;
     d->truncated = false;
@@ -193,15 +193,22 @@ void ft_device_lldp_again(struct ft_device *d, const struct ft_snmp_varbind *var
     d->neighbors_read = false;
 }
 
+/* A table that is read while the sub-agent that serves it leaves seems to end there. */
 static void drop_gone_ports(struct ft_device *d)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < d->ports.count; i++) {
-        if (d->ports.items[i].poll == d->poll)
-            d->ports.items[kept++] = d->ports.items[i];
-        else
-            clear_port(d, &d->ports.items[i]);
+        struct ft_device_port *port = &d->ports.items[i];
+        bool missing = port->poll != d->poll;
+
+        if (missing && (port->missed || d->ports_changed)) {
+            clear_port(d, port);
+            continue;
+        }
+        port->missed = missing;
+        d->ports_missed |= missing;
+        d->ports.items[kept++] = *port;
     }
     d->ports.count = kept;
 }
@@ -214,12 +221,13 @@ static void close_complete(struct ft_device *d, enum ft_mib_table table)
         d->counters_read = true;
         break;
     case FT_MIB_NAMES:
-        d->names_due = false;
+        d->names_due = d->ports_missed;
         d->names_read = d->begun;
         break;
     case FT_MIB_LAG:
         for (size_t i = 0; i < d->ports.count; i++) {
-            d->ports.items[i].lag_ifindex = d->ports.items[i].lag_new;
+            if (!d->ports.items[i].missed)
+                d->ports.items[i].lag_ifindex = d->ports.items[i].lag_new;
             d->ports.items[i].lag_new = 0;
         }
         break;
@@ -247,7 +255,7 @@ static bool is_unanswered(const struct ft_device *d, const struct ft_walk *walk)
     if (walk->cells > 0 || d->ports.count == 0)
         return false;
     return walk->table == FT_MIB_COUNTERS || walk->table == FT_MIB_NAMES ||
-           (walk->table == FT_MIB_LAG && d->ports_away);
+           (walk->table == FT_MIB_LAG && (d->ports_away || d->ports_missed));
 }
 
 void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool complete)

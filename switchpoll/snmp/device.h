@@ -28,6 +28,7 @@
 struct ft_device_port {
     uint32_t ifindex;
     uint32_t poll; /* the last one that saw it in IF-MIB */
+    bool missed;   /* by the last one that read IF-MIB completely, or so it seemed */
     char *name;    /* NULL: not answered, as all texts */
     char *alias;
     char *descr;
@@ -136,6 +137,8 @@ struct ft_device {
     bool names_due;
     bool counters_read; /* complete, by this poll */
     bool ports_away;    /* IF-MIB answered none in this poll, and did before */
+    bool ports_missed;  /* or not all of them, and does not say that they changed */
+    bool ports_changed; /* since the last poll, as the agent says, or may have */
     bool stale;         /* no counter moved since the last poll */
     bool frozen;        /* and none has for long */
     bool not_increasing;
@@ -178,8 +181,10 @@ void ft_device_lldp_again(struct ft_device *d, const struct ft_snmp_varbind *var
 void ft_device_cell(struct ft_device *d, const struct ft_walk_cell *cell, struct ft_wall when);
 
 /* The table was read completely, or not. An agent whose interfaces are served by a sub-agent
- * (AgentX, RFC 2741) answers as if it had no such table while that one is away: where it had ports
- * before, what is known of them stays. */
+ * (AgentX, RFC 2741) answers as if it had no such table, or no more of it, while that one is away:
+ * where it had ports before, what is known of them stays. Those that are missing among others go
+ * when the next poll misses them, too, or at once where the agent says that its interfaces changed.
+ */
 void ft_device_close(struct ft_device *d, const struct ft_walk *walk, bool complete);
 
 /* Whether this poll found neighbours, so that lldpLocPortTable is worth reading. It is read every

@@ -61,6 +61,8 @@ void ft_device_problem(const struct ft_device *d, char problem[FT_DEVICE_PROBLEM
         say(problem, "IF-MIB answers no port");
     else if (d->ports_away)
         say(problem, "IF-MIB answers no port any more: those of before are kept");
+    else if (d->ports_missed)
+        say(problem, "IF-MIB answers fewer ports than before: the others are kept for a poll");
     else if (!has_counters(d))
         say(problem, "IF-MIB answers no 64-bit counters");
     if (!d->has_lldp)

@@ -263,7 +263,8 @@ size_t ft_report_counters(const struct ft_device *d, const struct ft_record_sink
     for (size_t i = 0; i < d->ports.count; i++) {
         uint64_t octets;
 
-        if (!ft_counters_get(&d->ports.items[i].counters, FT_MIB_IN_OCTETS, &octets))
+        if (d->ports.items[i].missed ||
+            !ft_counters_get(&d->ports.items[i].counters, FT_MIB_IN_OCTETS, &octets))
             continue;
         emit_port(d, &d->ports.items[i], sink);
         emitted++;
