@@ -21,6 +21,8 @@ struct standing {
     struct standing_key key;
     uint32_t window; /* held: number of the last release before */
     bool held;
+    uint8_t pauses;  /* sweeps that one outlives from its raising on */
+    uint8_t paused;  /* that it did */
     uint64_t cause;  /* digest of what was published of it; 0: none was known */
     uint8_t *packed; /* the last raised form */
     size_t packed_bytes;
@@ -93,8 +95,8 @@ static uint64_t cause_of(const Fabrictrace__Event *event)
     return digest;
 }
 
-static void raise_event(struct ft_events *e, uint32_t window, bool held,
-                        const Fabrictrace__Event *event)
+static struct standing *raise_event(struct ft_events *e, uint32_t window, bool held,
+                                    const Fabrictrace__Event *event)
 {
     struct standing_key key = {.kind = event->kind};
     Fabrictrace__Event now = *event;
@@ -106,9 +108,10 @@ static void raise_event(struct ft_events *e, uint32_t window, bool held,
     strncpy(key.subject, event->subject, sizeof(key.subject) - 1);
     s = ft_table_insert(e->table, &key, &fresh);
     if (!s)
-        return;
+        return NULL;
     s->window = window;
     s->held = held;
+    s->pauses = s->paused = 0;
     if (!fresh && s->packed &&
         (before = fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed))) {
         now.since_ms = before->since_ms;
@@ -119,11 +122,20 @@ static void raise_event(struct ft_events *e, uint32_t window, bool held,
         s->cause = cause;
     }
     keep(s, &now);
+    return s;
 }
 
 void ft_events_raise(struct ft_events *e, uint32_t window, const Fabrictrace__Event *event)
 {
     raise_event(e, window, false, event);
+}
+
+void ft_events_raise_pausing(struct ft_events *e, uint32_t window, const Fabrictrace__Event *event)
+{
+    struct standing *s = raise_event(e, window, false, event);
+
+    if (s)
+        s->pauses = FT_EVENTS_PAUSE_WINDOWS - 1;
 }
 
 void ft_events_hold(struct ft_events *e, const Fabrictrace__Event *event)
@@ -165,8 +177,29 @@ void ft_events_sweep(struct ft_events *e, uint32_t window, int64_t now_ms)
     uint32_t index = 0;
 
     while ((s = ft_table_next(e->table, &index)))
-        if (!s->held && s->window < window)
+        if (!s->held && s->window < window && (window == UINT32_MAX || s->paused++ >= s->pauses))
             clear(e, s, now_ms);
+}
+
+void ft_events_end(struct ft_events *e, Fabrictrace__Kind kind, uint32_t window, int64_t now_ms,
+                   bool (*over)(void *arg, const Fabrictrace__Event *event), void *arg)
+{
+    struct standing *s;
+    uint32_t index = 0;
+
+    while ((s = ft_table_next(e->table, &index))) {
+        Fabrictrace__Event *event = NULL;
+        bool is_over;
+
+        if (s->key.kind == (uint32_t)kind && !s->held && s->window < window && s->packed)
+            event = fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed);
+        if (!event)
+            continue;
+        is_over = over(arg, event);
+        fabrictrace__event__free_unpacked(event, NULL);
+        if (is_over)
+            clear(e, s, now_ms);
+    }
 }
 
 void ft_events_forget(struct ft_events *e)
@@ -193,6 +226,7 @@ void ft_events_restore(struct ft_events *e, const Fabrictrace__Event *event)
         s->packed = NULL;
     s->window = UINT32_MAX;
     s->held = true;
+    s->pauses = s->paused = 0;
     s->cause = cause_of(event);
     keep(s, event);
 }

@@ -6,7 +6,8 @@
  * comes to name links without flows that it did not name before.
  *
  * A condition is raised anew every window in which it holds; the sweep at the window's end clears
- * what was not. Capped; what is over the cap is counted. Thread: one.
+ * what was not, but of a condition that pauses with its traffic not before so many windows. Capped;
+ * what is over the cap is counted. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,18 @@ void ft_events_free(struct ft_events *events);
  * since_ms is when it began, used when it is new. */
 void ft_events_raise(struct ft_events *events, uint32_t window, const Fabrictrace__Event *event);
 
+/* The same of a condition that only traffic shows, which pauses: one that is not raised in as many
+ * windows in a row is cleared, and before that only by ft_events_end(). */
+#define FT_EVENTS_PAUSE_WINDOWS 6
+void ft_events_raise_pausing(struct ft_events *events, uint32_t window,
+                             const Fabrictrace__Event *event);
+
+/* Those of a kind that stand and were not raised in this window: clears each of which over() says
+ * that the window shows it to be. over() raises nothing. */
+void ft_events_end(struct ft_events *events, Fabrictrace__Kind kind, uint32_t window,
+                   int64_t now_ms, bool (*over)(void *arg, const Fabrictrace__Event *event),
+                   void *arg);
+
 /* Publishes a happening that does not stand. */
 void ft_events_once(struct ft_events *events, const Fabrictrace__Event *event);
 
@@ -31,7 +44,8 @@ void ft_events_once(struct ft_events *events, const Fabrictrace__Event *event);
 void ft_events_hold(struct ft_events *events, const Fabrictrace__Event *event);
 void ft_events_release(struct ft_events *events, int64_t now_ms);
 
-/* Clears active events that were last raised before this window. */
+/* Clears active events that were last raised before this window, those that pause after
+ * FT_EVENTS_PAUSE_WINDOWS calls; UINT32_MAX: all but those that are held. */
 void ft_events_sweep(struct ft_events *events, uint32_t window, int64_t now_ms);
 
 /* The condition (kind, subject) of an event is over: now, not at the end of the window. */

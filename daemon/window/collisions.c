@@ -164,7 +164,85 @@ static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;
-    ft_events_raise(events, window, &event);
+    ft_events_raise_pausing(events, window, &event);
+}
+
+/* Where what was raised before is looked for. */
+struct search {
+    const struct ft_loads *loads;
+    const struct ft_join *join;
+};
+
+/* The first elephant of a link, which are sorted by link. */
+static size_t first_of(const struct ft_loads *loads, uint32_t port)
+{
+    size_t low = 0, high = loads->elephant_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (loads->elephants[middle].port < port)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_on(const struct search *s, uint32_t port, const struct ft_tuple *tuple)
+{
+    const struct ft_loads *l = s->loads;
+
+    for (size_t i = first_of(l, port); i < l->elephant_count && l->elephants[i].port == port; i++) {
+        const struct ft_elephant *e = &l->elephants[i];
+        struct ft_tuple said;
+
+        if (!e->said) {
+            if (ft_tuple_equal(&ft_join_at(s->join, e->flow)->tuple, tuple))
+                return true;
+        } else if (e->said->flow && ft_flow_to_tuple(e->said->flow, &said) == 0 &&
+                   ft_tuple_equal(&said, tuple)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a flow has another link of the group now. */
+static bool has_moved(const struct search *s, const struct ft_group *group, uint32_t port,
+                      const Fabrictrace__Flow *flow)
+{
+    struct ft_tuple tuple;
+
+    if (!flow || ft_flow_to_tuple(flow, &tuple) || is_on(s, port, &tuple))
+        return false;
+    for (uint32_t i = 0; i < group->link_count; i++)
+        if (group->links[i] != port && is_on(s, group->links[i], &tuple))
+            return true;
+    return false;
+}
+
+/* That the link has fewer elephants may be a pause of their jobs. It is over where there are enough
+ * of them and no link is better off, or those that met take other links, but for one at most. */
+static bool is_over(void *arg, const Fabrictrace__Event *event)
+{
+    const struct search *s = arg;
+    const struct ft_topology *t = ft_join_topology(s->join);
+    const Fabrictrace__Evidence *e = event->evidence;
+    uint32_t at = e && e->switch_ && e->port ? ft_topology_find_switch(t, e->switch_) : FT_NONE;
+    uint32_t port = at != FT_NONE ? ft_topology_find_port(t, at, e->port) : FT_NONE;
+    uint64_t left;
+
+    if (port == FT_NONE || ft_topology_port(t, port)->group == FT_NONE ||
+        s->loads->elephants_dropped > 0)
+        return false;
+    if (s->loads->link[port].elephants >= 2)
+        return true;
+    left = e->elephants;
+    for (size_t i = 0; i < e->n_victims && left >= 2; i++)
+        left -= has_moved(s, ft_topology_group(t, ft_topology_port(t, port)->group), port,
+                          e->victims[i]->flow);
+    return left < 2;
 }
 
 void ft_collisions_raise(struct ft_loads *loads, const struct ft_join *join,
@@ -183,4 +261,6 @@ void ft_collisions_raise(struct ft_loads *loads, const struct ft_join *join,
             ;
         raise_one(loads, join, events, window, span, &e[i], n, n < victims_max ? n : victims_max);
     }
+    ft_events_end(events, FABRICTRACE__KIND__KIND_COLLISION, window, span->end_ms, is_over,
+                  &(struct search){loads, join});
 }

@@ -10,7 +10,8 @@
 #include "daemon/publish/events.h"
 #include "daemon/window/loads.h"
 
-/* Raises the collisions of a window. Sorts the elephants of *loads. victims_max: flows named. */
+/* Raises the collisions of a window, and clears those of before that it shows to be over. Sorts the
+ * elephants of *loads. victims_max: flows named. */
 void ft_collisions_raise(struct ft_loads *loads, const struct ft_join *join,
                          struct ft_events *events, uint32_t window, const struct ft_span *span,
                          uint32_t victims_max);

@@ -424,6 +424,8 @@ static void raise_polarization(const Fabrictrace__Imbalance *figures, const stru
     evidence.switch_ = (char *)(uintptr_t)ft_topology_switch(t, group->switch_id)->name;
     evidence.group = (char *)(uintptr_t)group->name;
     evidence.has_p_value = evidence.has_fim = evidence.has_fim_expected = true;
+    evidence.has_flows = true;
+    evidence.flows = figures->flows;
     evidence.p_value = figures->p_value;
     evidence.fim = figures->fim;
     evidence.fim_expected = figures->fim_expected;
@@ -436,7 +438,31 @@ static void raise_polarization(const Fabrictrace__Imbalance *figures, const stru
     event.subject = (char *)(uintptr_t)group->name;
     event.message = message;
     event.evidence = &evidence;
-    ft_events_raise(events, window, &event);
+    ft_events_raise_pausing(events, window, &event);
+}
+
+/* The group is even: it is so again where it has about as many flows as when it was not. Of half of
+ * them the same imbalance has about the root of that p, which is far from even; fewer say nothing,
+ * as in a pause of a job. */
+static void end_polarization(const Fabrictrace__Imbalance *figures, const struct ft_span *span,
+                             struct ft_events *events)
+{
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event *before;
+    const uint8_t *packed;
+    bool enough;
+    size_t len;
+
+    event.kind = FABRICTRACE__KIND__KIND_POLARIZATION;
+    event.subject = figures->name;
+    packed = ft_events_now(events, &event, &len);
+    before = packed ? fabrictrace__event__unpack(NULL, len, packed) : NULL;
+    if (!before)
+        return;
+    enough = before->evidence && 2 * figures->flows >= before->evidence->flows;
+    fabrictrace__event__free_unpacked(before, NULL);
+    if (enough)
+        ft_events_clear(events, &event, span->end_ms);
 }
 
 static int pool_add(struct pool *p, const struct ft_figures_work *w, size_t m, uint64_t flows,
@@ -501,6 +527,8 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
         out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY) {
         find_idle(w, loads, t, group, &idle);
         raise_polarization(&out, group, t, &idle, window, events);
+    } else if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_EVEN) {
+        end_polarization(&out, span, events);
     }
     return 0;
 }

@@ -104,6 +104,55 @@ START_TEST(one_that_stands_is_published_twice)
 }
 END_TEST
 
+static bool is_second(void *arg, const Fabrictrace__Event *e)
+{
+    ++*(unsigned *)arg;
+    return strcmp(e->subject, "leaf0/up1") == 0;
+}
+
+/* One that pauses with its traffic stands for some windows without; what is shown to be over ends
+ * before, and the clock that is set back ends all. */
+START_TEST(one_that_pauses_is_the_same)
+{
+    const uint32_t last = FT_EVENTS_PAUSE_WINDOWS;
+    Fabrictrace__Event e = event("leaf0/up0", "two", 1000), other = event("leaf0/up1", "two", 1000);
+    unsigned asked = 0;
+
+    setup(10);
+    ft_events_raise_pausing(events, 1, &e);
+    ft_events_raise_pausing(events, 1, &other);
+    for (uint32_t i = 1; i <= last; i++)
+        ft_events_sweep(events, i, 1000 * i);
+    ck_assert_uint_eq(published.count, 2);
+    /* Windows that never were closed say nothing: it is the last of those that were. */
+    ft_events_raise_pausing(events, 100, &e);
+    ft_events_end(events, FABRICTRACE__KIND__KIND_POLARIZATION, 101, 7000, is_second, &asked);
+    ck_assert_uint_eq(asked, 0);
+    ft_events_end(events, FABRICTRACE__KIND__KIND_COLLISION, 100, 7000, is_second, &asked);
+    ck_assert_uint_eq(asked, 1);
+    ck_assert_uint_eq(published.count, 3);
+    ck_assert(published.last_cleared);
+    ck_assert_str_eq(published.subject, "leaf0/up1");
+    ck_assert_int_eq(published.time_ms, 7000);
+    for (uint32_t i = 0; i < last; i++)
+        ft_events_sweep(events, 100 + i, 8000);
+    ck_assert_uint_eq(ft_events_count(events), 1);
+    ft_events_sweep(events, 200, 9000);
+    ck_assert_uint_eq(published.count, 4);
+    ck_assert(published.last_cleared);
+    ck_assert_int_eq(published.since_ms, 1000);
+    /* Raised as one that does not pause, it is such a one. */
+    ft_events_raise_pausing(events, 201, &e);
+    ft_events_raise(events, 202, &e);
+    ft_events_sweep(events, 203, 9000);
+    ck_assert_uint_eq(ft_events_count(events), 0);
+    ft_events_raise_pausing(events, 204, &e);
+    ft_events_sweep(events, UINT32_MAX, 9000);
+    ck_assert_uint_eq(ft_events_count(events), 0);
+    ft_events_free(events);
+}
+END_TEST
+
 static void raise_idle(uint32_t window, const char *message, int64_t ms, size_t count, ...)
 {
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
@@ -221,6 +270,7 @@ START_TEST(over_the_cap_they_are_counted)
 }
 END_TEST
 
-FT_UNIT_MAIN("events", one_that_stands_is_published_twice, a_cause_that_is_found_is_published,
-             kind_and_subject_are_the_identity, held_ones_outlast_windows_until_a_release,
-             a_happening_does_not_stand, over_the_cap_they_are_counted)
+FT_UNIT_MAIN("events", one_that_stands_is_published_twice, one_that_pauses_is_the_same,
+             a_cause_that_is_found_is_published, kind_and_subject_are_the_identity,
+             held_ones_outlast_windows_until_a_release, a_happening_does_not_stand,
+             over_the_cap_they_are_counted)

@@ -130,12 +130,26 @@ START_TEST(collisions_stand_and_clear)
     ck_assert_double_eq_tol(number(line, "elephants_even"), 0.75, 1e-9);
     ck_assert_ptr_nonnull(strstr(line, "\"src_host\":\"h0-0\""));
     ck_assert_ptr_null(strstr(line, "cleared"));
+    /* Two of them pause, then all do, and go on: one event. */
     ft_writer_reset(&out);
     observe(1, 0, 1, LINK_BPS / 4, 10000, later + 10, 0);
+    close_window(later);
+    close_window(later += WINDOW_MS);
+    later += WINDOW_MS;
+    for (uint16_t i = 0; i < 3; i++)
+        observe(1 + i, 0, 1, LINK_BPS / 4, 10000, later + 10, 0);
+    close_window(later);
+    ck_assert_ptr_null(line_with("\"collision\"", "\"leaf0/up1\""));
+    /* Two take another link, the third pauses. */
+    later += WINDOW_MS;
+    for (uint16_t i = 0; i < 2; i++)
+        for (uint32_t at = 1000; at <= 9000; at += 4000)
+            observe(1 + i, 0, 2, LINK_BPS / 4, 10000, later + at, 0);
     close_window(later);
     line = line_with("\"collision\"", "\"leaf0/up1\"");
     ck_assert_ptr_nonnull(line);
     ck_assert_ptr_nonnull(strstr(line, "\"cleared\":true"));
+    ck_assert_uint_eq((unsigned)number(line, "since_ms"), (unsigned)START_MS);
     close_pipeline();
 }
 END_TEST

@@ -73,6 +73,13 @@ tests_unit_check_window_moves_SOURCES = tests/unit/check_window_moves.c \
 tests_unit_check_window_moves_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_moves_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_window_pauses
+TESTS += tests/unit/check_window_pauses
+tests_unit_check_window_pauses_SOURCES = tests/unit/check_window_pauses.c \
+	tests/unit/leafspine.h tests/unit/unit.h tests/unit/window_rig.h
+tests_unit_check_window_pauses_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_window_pauses_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_partials
 TESTS += tests/unit/check_partials
 tests_unit_check_partials_SOURCES = tests/unit/check_partials.c \
