@@ -73,7 +73,27 @@ static bool find_path(struct ft_keeper *k, const char *path)
     return n > 0 && n < PATH_MAX;
 }
 
-struct ft_keeper *ft_keeper_new(struct ft_loop *loop, struct ft_history *history, const char *path)
+/* What stood when the daemon before ended. */
+static size_t inherit(const struct ft_history *history, struct ft_events *events)
+{
+    struct ft_history_event e = {.number = 0};
+    size_t n = 0;
+
+    for (uint64_t at = 0; ft_history_event(history, at, &e); at = e.number + 1) {
+        Fabrictrace__Event *event =
+            e.stands ? fabrictrace__event__unpack(NULL, e.begun_len, e.begun) : NULL;
+
+        if (!event)
+            continue;
+        ft_events_inherit(events, event);
+        fabrictrace__event__free_unpacked(event, NULL);
+        n++;
+    }
+    return n;
+}
+
+struct ft_keeper *ft_keeper_new(struct ft_loop *loop, struct ft_history *history,
+                                struct ft_events *events, const char *path)
 {
     struct ft_keeper *k = calloc(1, sizeof(*k));
     struct ft_history_stats stats;
@@ -88,7 +108,8 @@ struct ft_keeper *ft_keeper_new(struct ft_loop *loop, struct ft_history *history
     rc = ft_snapshot_load(history, k->path, error, sizeof(error));
     ft_history_stats(history, &stats);
     if (rc == 0)
-        ft_log(FT_LOG_INFO, "history_file %s: %zu windows loaded", k->path, stats.windows);
+        ft_log(FT_LOG_INFO, "history_file %s: %zu windows loaded, and %zu active events", k->path,
+               stats.windows, inherit(history, events));
     else if (rc != -ENOENT)
         ft_log(FT_LOG_WARNING, "history_file %s: starting empty", error);
     ft_watch_once_arm(k->watch, EVERY_NS);

@@ -10,8 +10,10 @@
 
 struct ft_keeper;
 
-/* path NULL: "history" in the folder that STATE_DIRECTORY names. NULL: it is not kept. */
-struct ft_keeper *ft_keeper_new(struct ft_loop *loop, struct ft_history *history, const char *path);
+/* path NULL: "history" in the folder that STATE_DIRECTORY names. events inherits those that stood
+ * (ft_events_inherit), and is what the history watches. NULL: it is not kept. */
+struct ft_keeper *ft_keeper_new(struct ft_loop *loop, struct ft_history *history,
+                                struct ft_events *events, const char *path);
 
 /* Writes it at once. Takes NULL. */
 void ft_keeper_finish(struct ft_keeper *keeper);

@@ -6,7 +6,8 @@
  *
  * Written in slices beside the file, which it then replaces, so that a file is complete or the one
  * before; a checksum finds other damage. Of other versions of the records it is refused: rows are
- * understood by the version that wrote them. Events that stood are over when they are read again.
+ * understood by the version that wrote them. Events that stood are over when they are read again,
+ * unless somebody watches which stand (ft_history_watch), who then has them stand.
  * Thread: the loop's.
  */
 #include <stddef.h>

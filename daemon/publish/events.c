@@ -4,6 +4,7 @@
 #include "daemon/publish/events.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "lib/base/table.h"
 
 #define SUBJECT_BYTES 200
+#define MESSAGE_BYTES 1024
 
 struct standing_key {
     uint32_t kind;
@@ -21,8 +23,9 @@ struct standing {
     struct standing_key key;
     uint32_t window; /* held: number of the last release before */
     bool held;
-    uint8_t pauses;  /* sweeps that one outlives from its raising on */
-    uint8_t paused;  /* that it did */
+    bool inherited;  /* from the daemon before, and not raised since */
+    uint16_t pauses; /* sweeps that one outlives from its raising on */
+    uint16_t paused; /* that it did */
     uint64_t cause;  /* digest of what was published of it; 0: none was known */
     uint8_t *packed; /* the last raised form */
     size_t packed_bytes;
@@ -117,10 +120,11 @@ static struct standing *raise_event(struct ft_events *e, uint32_t window, bool h
         now.since_ms = before->since_ms;
         fabrictrace__event__free_unpacked(before, NULL);
     }
-    if (fresh || (cause && cause != s->cause)) {
+    if (fresh || s->inherited || (cause && cause != s->cause)) {
         ft_events_once(e, &now);
         s->cause = cause;
     }
+    s->inherited = false;
     keep(s, &now);
     return s;
 }
@@ -149,11 +153,19 @@ static void clear(struct ft_events *e, struct standing *s, int64_t now_ms)
         s->packed ? fabrictrace__event__unpack(NULL, s->packed_bytes, s->packed) : NULL;
 
     if (event) {
+        char *text = event->message, more[MESSAGE_BYTES];
+
         event->has_cleared = true;
         event->cleared = true;
         event->has_time_ms = true;
         event->time_ms = (uint64_t)now_ms;
+        if (s->inherited) {
+            snprintf(more, sizeof(more), "%s; not seen again since a restart of fabrictraced",
+                     text ? text : "");
+            event->message = more;
+        }
         ft_events_once(e, event);
+        event->message = text;
         fabrictrace__event__free_unpacked(event, NULL);
     }
     free(s->packed);
@@ -212,7 +224,8 @@ void ft_events_forget(struct ft_events *e)
     ft_table_clear(e->table);
 }
 
-void ft_events_restore(struct ft_events *e, const Fabrictrace__Event *event)
+/* NULL: there is no room. */
+static struct standing *take(struct ft_events *e, const Fabrictrace__Event *event)
 {
     struct standing_key key = {.kind = event->kind};
     struct standing *s;
@@ -221,14 +234,37 @@ void ft_events_restore(struct ft_events *e, const Fabrictrace__Event *event)
     strncpy(key.subject, event->subject ? event->subject : "", sizeof(key.subject) - 1);
     s = ft_table_insert(e->table, &key, &fresh);
     if (!s)
-        return;
+        return NULL;
     if (fresh)
         s->packed = NULL;
-    s->window = UINT32_MAX;
-    s->held = true;
+    s->window = 0;
+    s->held = s->inherited = false;
     s->pauses = s->paused = 0;
     s->cause = cause_of(event);
     keep(s, event);
+    return s;
+}
+
+void ft_events_restore(struct ft_events *e, const Fabrictrace__Event *event)
+{
+    struct standing *s = take(e, event);
+
+    if (!s)
+        return;
+    s->window = UINT32_MAX;
+    s->held = true;
+}
+
+void ft_events_inherit(struct ft_events *e, const Fabrictrace__Event *event)
+{
+    struct standing *s = take(e, event);
+
+    if (!s)
+        return;
+    s->inherited = true;
+    s->pauses = (event->kind == FABRICTRACE__KIND__KIND_UNDERUSED ? FT_EVENTS_UNDERUSED_WINDOWS
+                                                                  : FT_EVENTS_INHERITED_WINDOWS) -
+                1;
 }
 
 void ft_events_release(struct ft_events *e, int64_t now_ms)

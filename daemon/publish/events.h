@@ -63,6 +63,13 @@ const uint8_t *ft_events_now(const struct ft_events *events, const Fabrictrace__
 void ft_events_forget(struct ft_events *events);
 void ft_events_restore(struct ft_events *events, const Fabrictrace__Event *event);
 
+/* Takes one that stood when the daemon before ended: whoever reads what is published has it active.
+ * Raised again it is published anew, with its beginning; one that is not in so many sweeps is
+ * cleared, and its text says so. */
+#define FT_EVENTS_INHERITED_WINDOWS 60
+#define FT_EVENTS_UNDERUSED_WINDOWS 360 /* takes many windows to be seen */
+void ft_events_inherit(struct ft_events *events, const Fabrictrace__Event *event);
+
 /* The active events, in the order of their raising. */
 void ft_events_each(const struct ft_events *events,
                     void (*each)(void *arg, const Fabrictrace__Event *event), void *arg);

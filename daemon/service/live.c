@@ -125,7 +125,8 @@ int ft_daemon_run_live(struct ft_daemon *d, struct ft_topology *t)
     rc = ft_daemon_open_network(d);
     if (rc)
         return rc;
-    d->keeper = ft_keeper_new(d->loop, d->view.history, d->settings->history_file);
+    d->keeper =
+        ft_keeper_new(d->loop, d->view.history, d->view.stages->events, d->settings->history_file);
     if (d->settings->oracle_commands.count) {
         d->oracles = ft_oracles_new(d->settings, d->loop, d->view.stages->join);
         if (!d->oracles)

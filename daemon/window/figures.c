@@ -459,7 +459,8 @@ static void end_polarization(const Fabrictrace__Imbalance *figures, const struct
     before = packed ? fabrictrace__event__unpack(NULL, len, packed) : NULL;
     if (!before)
         return;
-    enough = before->evidence && 2 * figures->flows >= before->evidence->flows;
+    enough = before->evidence && before->evidence->has_flows &&
+             2 * figures->flows >= before->evidence->flows;
     fabrictrace__event__free_unpacked(before, NULL);
     if (enough)
         ft_events_clear(events, &event, span->end_ms);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include "daemon/pipeline/stages.h"
 #include "tests/unit/window_rig.h"
 
 static unsigned count_with(const char *text)
@@ -75,5 +76,60 @@ START_TEST(what_nothing_shows_any_more_ends)
 }
 END_TEST
 
-FT_UNIT_MAIN("window, pauses", a_pause_does_not_end_a_polarization,
-             what_nothing_shows_any_more_ends)
+static void inherit(Fabrictrace__Kind kind, const char *subject)
+{
+    Fabrictrace__Event e = FABRICTRACE__EVENT__INIT;
+
+    e.has_kind = e.has_since_ms = e.has_time_ms = true;
+    e.kind = kind;
+    e.since_ms = e.time_ms = 5000;
+    e.subject = (char *)(uintptr_t)subject;
+    e.message = (char *)(uintptr_t) "as it was";
+    ft_events_inherit(ft_pipeline_stages(pipeline)->events, &e);
+}
+
+/* What stood when the daemon before ended: one that is raised again goes on, and is published; the
+ * other is cleared after the windows that it has, with a text that says so. */
+START_TEST(what_the_daemon_before_left_goes_on_or_ends)
+{
+    int64_t ms = START_MS;
+    const char *line;
+
+    open_pipeline(2, 4, 1);
+    inherit(FABRICTRACE__KIND__KIND_POLARIZATION, "leaf0/up");
+    inherit(FABRICTRACE__KIND__KIND_LINK_DOWN, "leaf1/up1");
+    inherit(FABRICTRACE__KIND__KIND_UNDERUSED, "leaf1/up2");
+    ck_assert_uint_eq(out.len, 0);
+    ms = exchange(80, 2, ms);
+    line = line_with("\"polarization\"", "\"leaf0/up\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_uint_eq((unsigned)number(line, "since_ms"), 5000);
+    ck_assert_uint_eq((unsigned)number(line, "time_ms"), (unsigned)ms);
+    ck_assert_ptr_null(strstr(line, "as it was"));
+    for (uint32_t i = 2; i < FT_EVENTS_INHERITED_WINDOWS; i++)
+        ms = exchange(80, 2, ms);
+    ck_assert_ptr_null(line_with("cleared", ""));
+    ck_assert_uint_eq(
+        count_with("\"kind\":\"polarization\",\"severity\":\"warning\",\"subject\":\"leaf0/up\""),
+        1);
+    ms = exchange(80, 2, ms);
+    line = line_with("\"link_down\"", "\"cleared\":true");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "as it was; not seen again since a restart"));
+    ck_assert_uint_eq((unsigned)number(line, "since_ms"), 5000);
+    ck_assert_ptr_null(line_with("\"polarization\"", "\"cleared\":true"));
+    /* Flows that avoid a link show it over many windows. */
+    for (uint32_t i = FT_EVENTS_INHERITED_WINDOWS + 1; i < FT_EVENTS_UNDERUSED_WINDOWS; i++)
+        ms = exchange(0, 1, ms);
+    ck_assert_ptr_null(line_with("\"underused\"", "\"subject\":\"leaf1/up2\""));
+    /* Another that was raised again ends without the text. */
+    ck_assert_ptr_nonnull(line_with("\"polarization\"", "\"cleared\":true"));
+    ck_assert_ptr_null(line_with("\"polarization\"", "not seen again"));
+    exchange(0, 1, ms);
+    ck_assert_ptr_nonnull(line_with("\"underused\"", "not seen again since a restart"));
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window, pauses", what_the_daemon_before_left_goes_on_or_ends,
+             a_pause_does_not_end_a_polarization, what_nothing_shows_any_more_ends)

@@ -317,6 +317,12 @@ tests_unit_check_history_SOURCES = tests/unit/check_history.c tests/unit/unit.h
 tests_unit_check_history_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_history_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_keeper
+TESTS += tests/unit/check_keeper
+tests_unit_check_keeper_SOURCES = tests/unit/check_keeper.c tests/unit/unit.h
+tests_unit_check_keeper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_keeper_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 # What is made of flows and published, each module alone.
 made_tests = tests/unit/check_names tests/unit/check_events tests/unit/check_publish tests/unit/check_loads \
 	tests/unit/check_collisions tests/unit/check_emit

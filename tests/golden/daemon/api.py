@@ -60,11 +60,11 @@ class Api:
         return answer
 
 
-def feed(folder, seconds):
+def feed(folder, seconds, settings=""):
     """A daemon that has seen the capture's traffic for so long, and what it published."""
     daemon = rig.Daemon(folder, TOPOLOGY)
     # On a slow machine the flows are still to be there at the end.
-    daemon.config.write_text(daemon.config.read_text() + "flow_idle: 1h\n")
+    daemon.config.write_text(daemon.config.read_text() + "flow_idle: 1h\n" + settings)
     daemon.start()
     poller = rig.Poller(folder, daemon).start()
     payloads = [payload for _, payload in sflow.datagrams((rig.LAB / "sflow.pcap").read_bytes())]
@@ -296,6 +296,28 @@ def test_kept(folder):
         daemon.kill()
 
 
+def test_inherited(folder):
+    """What stands when the daemon ends stands for the next one, who clears it or goes on with it."""
+    daemon, poller = feed(folder, 4, f"history_file: {folder}/history\n")
+    try:
+        poller.kill()
+        daemon.stop()
+        active = {}
+        for r in of_kind(daemon.records(), "event"):
+            active[r["kind"], r["subject"]] = None if r.get("cleared") else r.get("since_ms")
+        active = {key: since for key, since in active.items() if since}
+        check("something stood", any(kind == "collision" for kind, _ in active), active)
+        daemon.start()
+        daemon.log_says(f"and {len(active)} active events")
+        got = {(r["kind"], r["subject"]): r["since_ms"]
+               for r in json.loads(daemon.get("/api/v1/events"))["records"]}
+        equal("it stands", {key: got.get(key) for key in active}, active)
+        daemon.stop()
+    finally:
+        poller.kill()
+        daemon.kill()
+
+
 def judge(folder, *settings):
     """What --check says of these settings."""
     done = rig.run(rig.DAEMON, *rig.NO_CONFIG, "--check",
@@ -373,4 +395,4 @@ def test_secure(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_api, test_kept, test_secure))
+    sys.exit(rig.run_tests(test_api, test_kept, test_inherited, test_secure))
