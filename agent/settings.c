@@ -137,7 +137,7 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_ENDPOINT,
      .offset = AT(endpoint),
      .help = "Where fabrictraced(8) listens. Needed unless --output or --replay is given."},
-    FT_TOPIC_OPTIONS(AT(topics)),
+    FT_TOPIC_OPTIONS(AT(topics), "agent"),
     {.key = "daemon.standby",
      .type = FT_OPTION_STRINGS,
      .offset = AT(standby),

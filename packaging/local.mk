@@ -7,6 +7,7 @@ EXTRA_DIST += packaging/build-packages packaging/debian/changelog.in packaging/d
 	packaging/debian/not-installed packaging/debian/rules \
 	packaging/debian/source/format packaging/debian/fabrictrace-agent.install \
 	packaging/debian/fabrictrace-daemon.install packaging/debian/fabrictrace-daemon.postrm \
+	packaging/debian/fabrictrace-agent.postrm packaging/debian/fabrictrace-switchpoll.postrm \
 	packaging/debian/fabrictrace-doc.install packaging/debian/fabrictrace-nccl-plugin.install packaging/debian/fabrictrace-verbs.install \
 	packaging/debian/fabrictrace-switchpoll.install packaging/debian/fabrictrace-tools.install \
 	packaging/debian/fabrictrace-agent.lintian-overrides packaging/debian/fabrictrace-daemon.lintian-overrides \

@@ -47,7 +47,7 @@ static const struct ft_option options[] = {
      "UDP destination port of the sFlow datagrams in a capture read with --replay."},
     {"daemon.endpoint", FT_OPTION_ENDPOINT, AT(daemon_endpoint), "127.0.0.1:9477", 0, 0, NULL,
      "Where fabrictraced takes records."},
-    FT_TOPIC_OPTIONS(AT(topics)),
+    FT_TOPIC_OPTIONS(AT(topics), "switchpoll"),
     {"daemon.standby", FT_OPTION_STRINGS, AT(daemon_standby), NULL, 0, 0, NULL,
      "Further daemons, each as host:port, in the order of preference. The poller goes to the next "
      "where one is silent or refuses, and back when an earlier one is there again. All agents and "

@@ -27,8 +27,10 @@ struct ft_topic_settings {
 /* "oldest", "newest": what is lost where the spool is full. */
 extern const char *const ft_topic_spool_full[];
 
-/* Rows of a program's table, of the struct ft_topic_settings at this offset. */
-#define FT_TOPIC_OPTIONS(at)                                                                       \
+/* Rows of a program's table, of the struct ft_topic_settings at this offset. The name is that of
+ * the spool in the help: agent and poller may be on one host, and each package removes its own at
+ * purge. */
+#define FT_TOPIC_OPTIONS(at, name)                                                                 \
     {.key = "kafka.brokers",                                                                       \
      .type = FT_OPTION_STRING,                                                                     \
      .offset = (at) + offsetof(struct ft_topic_settings, brokers),                                 \
@@ -59,7 +61,7 @@ extern const char *const ft_topic_spool_full[];
          .type = FT_OPTION_STRING,                                                                 \
          .offset = (at) + offsetof(struct ft_topic_settings, spool),                               \
          .help = "Folder where messages wait on disk while no broker takes them, and over "        \
-                 "restarts (/var/lib/fabrictrace/agent.spool). It is made where its parent is "    \
+                 "restarts (/var/lib/fabrictrace/" name ".spool). It is made where its parent is " \
                  "there; one program uses it at a time. "                                          \
                  "What arrives too late for its window the daemon counts as late."},               \
         {.key = "kafka.spool_bytes",                                                               \

@@ -77,10 +77,14 @@ removed()
     apt remove 'fabrictrace-*' && [ ! -e /usr/sbin/fabrictraced ] &&
         [ "$(tail -n 1 /etc/fabrictrace/fabrictraced.yaml)" = 'window: 7s' ]
 }
+# Each takes what it wrote, and leaves what the others did; the folder goes with the last.
 purged()
 {
-    local left
-    mkdir -p /var/lib/fabrictrace && touch /var/lib/fabrictrace/records.ndjson
+    local left state=/var/lib/fabrictrace
+    mkdir -p $state/spool $state/agent.spool $state/switchpoll.spool && touch $state/records.ndjson &&
+        touch $state/agent.spool/1 $state/switchpoll.spool/1 || return
+    apt purge fabrictrace-daemon && [ "$(echo $state/*)" = "$state/agent.spool $state/switchpoll.spool" ] || return
+    apt purge fabrictrace-agent && [ "$(ls $state)" = switchpoll.spool ] || return
     apt purge 'fabrictrace-*' || return
     # Its user stays, and what apt and dpkg write down of the past.
     left=$(find / -xdev -path /packages -prune -o -path /proc -prune -o -path /var/log -prune -o \

@@ -193,13 +193,23 @@ upgrade()
 }
 
 stop() { systemctl stop fabrictrace.target && await inactive "${units[@]}"; }
+# What stays installed keeps its spool, and goes on.
+purge_daemon()
+{
+    local state=/var/lib/fabrictrace
+    mkdir -p $state/spool $state/agent.spool $state/switchpoll.spool &&
+        systemctl start fabrictrace.target && await active "${units[@]}" &&
+        dpkg -P fabrictrace-daemon && inactive fabrictraced &&
+        [ "$(echo $state/*)" = "$state/agent.spool $state/switchpoll.spool" ] &&
+        active fabrictrace-agent fabrictrace-switchpoll
+}
 purge()
 {
-    systemctl start fabrictrace.target && await active "${units[@]}" || return
     dpkg-query -W -f '${Package}\n' 'fabrictrace-*' | xargs dpkg -P || return
     systemctl daemon-reload
     [ "$(systemctl list-units --all --no-legend 'fabrictrace*' | grep -c running)" = 0 ] &&
-        ! pgrep -f fabrictrace-agent && [ ! -e /etc/fabrictrace/fabrictraced.yaml ]
+        ! pgrep -f fabrictrace-agent && [ ! -e /etc/fabrictrace/fabrictraced.yaml ] &&
+        [ ! -e /var/lib/fabrictrace ] && [ ! -e /run/fabrictrace ]
 }
 
 judge "systemd has booted, and nothing failed" is_up
@@ -223,6 +233,7 @@ judge "the journal names the manual" explained
 judge "no errors in the journal but those that were provoked" no_errors
 judge "an upgrade restarts what runs and keeps the configuration" upgrade
 judge "fabrictrace.target stops all three" stop
+judge "a purge of the daemon leaves what agent and poller have written" purge_daemon
 judge "a purge ends what runs and leaves nothing" purge
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed -eq 0 ]

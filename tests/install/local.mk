@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 dist_check_SCRIPTS += tests/install/check_check.sh tests/install/check_deploy.py \
-	tests/install/check_journal.py tests/install/check_split.py
+	tests/install/check_journal.py tests/install/check_purge.sh tests/install/check_split.py
 TESTS += tests/install/check_check.sh tests/install/check_deploy.py tests/install/check_journal.py \
-	tests/install/check_split.py
+	tests/install/check_purge.sh tests/install/check_split.py
 # Builds the whole tree and needs root for ./demo, so it is no part of "make check": ./check install.
 EXTRA_DIST += tests/install/check_install.sh
 # Makes a Debian, so it is no part of "make check": ./check bare.
