@@ -18,6 +18,7 @@ from pathlib import Path
 
 TOP = Path(os.environ.get("srcdir", ".")).resolve()
 CATALOG = TOP / "packaging/systemd/fabrictrace.catalog"
+PACKAGES = ("fabrictrace-daemon", "fabrictrace-switchpoll", "fabrictrace-agent")
 JOURNALD = "/lib/systemd/systemd-journald"
 PATIENCE_S = 60
 
@@ -122,9 +123,12 @@ def judge(ids, folder, port):
 def explain(folder, ids):
     """journalctl --catalog, with our catalog instead of the machine's."""
     (folder / "catalog").mkdir()
-    shutil.copy(CATALOG, folder / "catalog")
+    # Each daemon's package has it, under a name of its own: a host may have several.
+    for package in PACKAGES:
+        shutil.copy(CATALOG, folder / f"catalog/{package}.catalog")
     subprocess.run(["mount", "--bind", folder / "catalog", "/usr/lib/systemd/catalog"], check=True)
-    subprocess.run(["journalctl", "--update-catalog"], check=True)
+    said = subprocess.run(["journalctl", "--update-catalog"], check=True, capture_output=True, text=True)
+    expect("systemd takes it more than once", "fabrictrace" not in said.stdout + said.stderr)
     text = subprocess.run(["journalctl", "--directory=/run/log/journal", "--catalog", "--no-pager",
                            f"MESSAGE_ID={ids['DAEMON']}"], stdout=subprocess.PIPE, check=True).stdout.decode()
     expect("journalctl -x says what to do", re.search(r"Subject: Connection to fabrictraced: 127\.0\.0\.1:", text)

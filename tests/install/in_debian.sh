@@ -27,6 +27,14 @@ set_up() { apt update && apt install /packages/*.deb; }
 version_is() { [ "$(dpkg-query -W -f '${Version}\n' 'fabrictrace-*' | sort -u)" = "$1" ]; }
 user_there() { getent passwd fabrictrace && [ "$(id -un fabrictrace)" = fabrictrace ]; }
 not_enabled() { [ -z "$(find /etc/systemd/system -name '*fabrictrace*')" ]; }
+# What a message means is known wherever it is written.
+explained()
+{
+    local name
+    for name in daemon switchpoll agent; do
+        dpkg -L fabrictrace-$name | grep '^/usr/lib/systemd/catalog/.*\.catalog$' || return
+    done
+}
 check() { "$@" --check; }
 as_user() { setpriv --reuid=fabrictrace --regid=fabrictrace --clear-groups "$@"; }
 
@@ -97,6 +105,7 @@ judge "all packages are installed" set_up
 judge "they are of one version" version_is "$1"
 judge "the user is there" user_there
 judge "no unit is enabled before an operator says so" not_enabled
+judge "each program's package says what its messages mean" explained
 judge "fabrictraced --check" check fabrictraced
 judge "fabrictrace-switchpoll --check" check fabrictrace-switchpoll
 judge "fabrictrace-agent --check" check fabrictrace-agent --set daemon.endpoint=127.0.0.1:9477

@@ -159,7 +159,7 @@ hanging_comes_back()
     kill -STOP "$before" && await another_pid fabrictraced "$before" && await logged fabrictraced atchdog
 }
 
-explained() { journalctl -q -x -u fabrictraced | grep -q 'Documentation: man:fabrictrace'; }
+explained() { journalctl -q -x -u "$1" | grep -q 'Documentation: man:fabrictrace'; }
 no_errors()
 {
     local said
@@ -193,15 +193,15 @@ upgrade()
 }
 
 stop() { systemctl stop fabrictrace.target && await inactive "${units[@]}"; }
-# What stays installed keeps its spool, and goes on.
-purge_daemon()
+# What stays installed keeps its spool and the meaning of its messages, and goes on.
+purge_others()
 {
     local state=/var/lib/fabrictrace
     mkdir -p $state/spool $state/agent.spool $state/switchpoll.spool &&
         systemctl start fabrictrace.target && await active "${units[@]}" &&
-        dpkg -P fabrictrace-daemon && inactive fabrictraced &&
-        [ "$(echo $state/*)" = "$state/agent.spool $state/switchpoll.spool" ] &&
-        active fabrictrace-agent fabrictrace-switchpoll
+        dpkg -P fabrictrace-daemon fabrictrace-switchpoll fabrictrace-tools && inactive fabrictraced &&
+        [ "$(echo $state/*)" = $state/agent.spool ] &&
+        active fabrictrace-agent && explained fabrictrace-agent
 }
 purge()
 {
@@ -229,11 +229,11 @@ judge "flows have paths again" job_done
 judge "the folder of the agent's sockets stays" keeps_folder
 # shellcheck disable=SC1091 # beside us
 . "$(dirname "$0")/credentials.sh"
-judge "the journal names the manual" explained
+judge "the journal names the manual" explained fabrictraced
 judge "no errors in the journal but those that were provoked" no_errors
 judge "an upgrade restarts what runs and keeps the configuration" upgrade
 judge "fabrictrace.target stops all three" stop
-judge "a purge of the daemon leaves what agent and poller have written" purge_daemon
+judge "a purge of all but the agent leaves what that has written, and what its messages mean" purge_others
 judge "a purge ends what runs and leaves nothing" purge
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed -eq 0 ]
