@@ -119,7 +119,7 @@ static const struct ft_prom_metric table[] = {
     [METRIC_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Memory of the records that wait for the daemon."},
     [METRIC_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
-        "Its limit: the setting daemon.queue_bytes."},
+        "Its limit: the setting daemon.queue."},
     [METRIC_CONNECTED] = {PREFIX "connected", FT_PROM_GAUGE, "0 or 1", NULL, NULL, 1,
         "Whether the daemon is connected."},
     [METRIC_RECORDS_REPEATED] = {PREFIX "records_repeated_total", FT_PROM_COUNTER, "records", NULL, NULL, 1,

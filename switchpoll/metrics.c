@@ -79,7 +79,7 @@ static const struct ft_prom_metric metrics[] = {
     [FT_POLL_QUEUE_BYTES] = {PREFIX "queue_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Memory of the records that wait for the daemon."},
     [FT_POLL_QUEUE_LIMIT] = {PREFIX "queue_limit_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
-        "Its limit: the setting daemon.queue_bytes."},
+        "Its limit: the setting daemon.queue."},
     [FT_POLL_RECEIVE_BUFFER] = {PREFIX "receive_buffer_bytes", FT_PROM_GAUGE, "bytes", NULL, NULL, 1,
         "Effective size of the socket's receive buffer."},
     [FT_POLL_DAEMON_CONNECTED] = {PREFIX "daemon_connected", FT_PROM_GAUGE, "0 or 1", NULL, NULL, 1,
