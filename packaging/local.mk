@@ -81,6 +81,7 @@ dist_doc_DATA = README.md NEWS LICENSE
 examplesdir = $(docdir)/examples
 dist_examples_DATA = \
 	packaging/examples/topology.yaml \
+	packaging/examples/fabrictraced.logrotate \
 	packaging/examples/fabrictraced.yaml \
 	packaging/examples/fabrictrace-agent.yaml \
 	packaging/examples/fabrictrace-switchpoll.yaml \

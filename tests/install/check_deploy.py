@@ -139,6 +139,20 @@ def folder_of_sockets():
     check("and stays when the agent ends", "RuntimeDirectoryPreserve=yes" in unit)
 
 
+def rotation():
+    """The example for logrotate is of the example's sink, and reloads the daemon's unit."""
+    path = PACKAGING / "examples/fabrictraced.logrotate"
+    sinks = yaml.safe_load((PACKAGING / "examples/fabrictraced.yaml").read_text())["sinks"]
+    lines = [line.strip() for line in path.read_text().splitlines()]
+    check("what is rotated is the file of the sink", "file:" + lines[3].removesuffix(" {") in sinks, lines[3])
+    reloaded, = re.findall(r"^ *systemctl reload (\S+)$", path.read_text(), re.M)
+    unit = PACKAGING / f"systemd/{reloaded}.in"
+    check("its unit is reloaded", unit.exists() and "ExecReload=/bin/kill -HUP" in unit.read_text(), reloaded)
+    check("the old file is neither truncated nor packed while it is written to",
+          {"nocreate", "nocopytruncate", "delaycompress"} <= set(lines), lines)
+    check("the manual names it", f"/examples/{path.name}" in (TOP / "man/fabrictraced.8").read_text())
+
+
 def container():
     control = (PACKAGING / "debian/control.in").read_text()
     there = set(re.findall(r"^Package: (\S+)$", control, re.M))
@@ -155,6 +169,7 @@ try:
     ansible(folder)
     container()
     folder_of_sockets()
+    rotation()
 finally:
     shutil.rmtree(folder)
 sys.exit(1 if failed else 0)

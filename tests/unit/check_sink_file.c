@@ -149,5 +149,56 @@ START_TEST(a_replay_waits_for_its_reader)
 }
 END_TEST
 
+/* How many lines a file has, which follow each other in numbers, and the first one's. */
+static uint32_t lines_of(const char *name, uint32_t *first)
+{
+    static char bytes[LINE_BYTES + 1];
+    FILE *file = fopen(name, "r");
+    uint32_t lines = 0;
+
+    ck_assert_ptr_nonnull(file);
+    for (; fread(bytes, sizeof(bytes), 1, file) == 1; lines++) {
+        ck_assert_int_eq(bytes[LINE_BYTES], '\n');
+        if (lines == 0)
+            *first = (uint32_t)strtoul(bytes, NULL, 10);
+        ck_assert_uint_eq((uint32_t)strtoul(bytes, NULL, 10), *first + lines);
+    }
+    fclose(file);
+    return lines;
+}
+
+/* As logrotate does it: moved away, written to until a reload opens it anew. Each line is in one of
+ * the two, whole, and what was gathered before is in the old one. */
+START_TEST(a_file_that_was_moved_is_opened_anew)
+{
+    char moved[80];
+    uint32_t old = 0, now = 0;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/records", folder);
+    snprintf(moved, sizeof(moved), "%s.1", path);
+    sink = ft_sink_file_new(path, (char[64]){0}, 64);
+    ck_assert_ptr_nonnull(sink);
+    for (uint32_t i = 0; i < 500; i++)
+        put(i);
+    ck_assert_int_eq(rename(path, moved), 0);
+    for (uint32_t i = 500; i < 777; i++)
+        put(i);
+    sink->reopen(sink->self);
+    for (uint32_t i = 777; i < 1000; i++)
+        put(i);
+    sink->reopen(sink->self); /* a reload without a move */
+    put(1000);
+    ck_assert_int_eq(sink->flush(sink->self, 0), 0);
+    ck_assert_uint_eq(stats().processed, 1001);
+    ck_assert_uint_eq(lines_of(moved, &old), 777);
+    ck_assert_uint_eq(old, 0);
+    ck_assert_uint_eq(lines_of(path, &now), 224);
+    ck_assert_uint_eq(now, 777);
+    unlink(moved);
+    drop_pipe();
+}
+END_TEST
+
 FT_UNIT_MAIN("sink_file", a_replay_waits_for_its_reader, a_stalled_reader_holds_nobody_up,
-             a_reader_that_leaves_is_reported)
+             a_reader_that_leaves_is_reported, a_file_that_was_moved_is_opened_anew)
