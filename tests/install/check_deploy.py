@@ -23,6 +23,7 @@ sys.dont_write_bytecode = True
 from certificates import Authority  # noqa: E402
 
 AGENT = Path("agent/fabrictrace-agent").resolve()
+PLUGIN = Path("agent/nccl/libnccl-profiler-fabrictrace.so")
 PACKAGING = TOP / "packaging"
 failed = []
 
@@ -83,6 +84,52 @@ def kubernetes(folder):
     runs(container, path, folder)
 
 
+def reached(run):
+    """A job without any right reaches the socket in a folder that it has mounted for reading alone."""
+    connect = ("import socket, sys; "
+               "socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect(sys.argv[1] + '/nccl.sock')")
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-ec", 'mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"; ! touch "$1/a"; '
+         'exec setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all --no-new-privs "$2" -c "$3" "$1"',
+         "sh", run, sys.executable, connect], capture_output=True, text=True, check=False)
+    check("a job's pod reaches the agent", done.returncode == 0, done.stderr)
+    return done.returncode == 0
+
+
+def pod():
+    """The job's pod of fabrictrace-deploy(7): plugin and socket are where they are looked for."""
+    kinds = list(yaml.safe_load_all((PACKAGING / "kubernetes/fabrictrace-agent.yaml").read_text()))
+    agent = next(d for d in kinds if d["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+    space = next(d for d in kinds if d["kind"] == "Namespace")["metadata"]
+    label = "pod-security.kubernetes.io/enforce"
+    check("the agent's namespace allows what it needs", space.get("labels", {}).get(label) == "privileged", space)
+    page = (TOP / "man/fabrictrace-deploy.7").read_text()
+    found = re.search(r"^(apiVersion: v1\nkind: Pod\n.*?)^\.Ed$", page, re.M | re.S)
+    check("the manual has a job's pod", bool(found))
+    if not found:
+        return
+    made = yaml.safe_load(found[1])
+    spec, (job,), (copies,) = made["spec"], made["spec"]["containers"], made["spec"]["initContainers"]
+    volumes = {v["name"]: v for v in spec["volumes"]}
+    mounts = {m["mountPath"]: m["name"] for m in job["volumeMounts"]}
+    check("the pod mounts each volume", set(mounts.values()) == set(volumes), volumes)
+    env = {e["name"]: e for e in job["env"]}
+    plugin = Path(env["NCCL_PROFILER_PLUGIN"]["value"])
+    installed = (PACKAGING / "debian/fabrictrace-nccl-plugin.install").read_text().split()[0]
+    pattern, target = re.search(r"cp (\S+) (\S+)$", copies["command"][-1]).groups()
+    check("what is copied is the package's plugin", Path("/" + installed).match(pattern)
+          and Path(installed).name == plugin.name, (installed, pattern))
+    check("to where NCCL is to look for it", {m["mountPath"]: m["name"] for m in copies["volumeMounts"]}
+          == {target.rstrip("/"): mounts[str(plugin.parent)]}, target)
+    check("from the agent's image", copies["image"] == agent["containers"][0]["image"], copies["image"])
+    # Packages are built with /run, this may be built with another folder.
+    folder = "/run/" + re.search(rb"([^/]+)/nccl\.sock\0", PLUGIN.read_bytes())[1].decode()
+    node = {v["name"]: v for v in agent["volumes"]}["run"]["hostPath"]
+    check("the agent's folder is where the plugin looks", folder in mounts and volumes[mounts[folder]]["hostPath"] == node, mounts)
+    field = re.fullmatch(r"metadata\.labels\['(.*)'\]", env["FABRICTRACE_JOB"]["valueFrom"]["fieldRef"]["fieldPath"])
+    check("the job's name is the pod's label", field and field[1] in made["metadata"]["labels"])
+
+
 def runs(container, path, folder):
     """With the DaemonSet's capabilities the agent captures, as the user it is told, with one of them."""
     wanted = container["securityContext"]["capabilities"]
@@ -102,7 +149,7 @@ def runs(container, path, folder):
         time.sleep(0.05)
     if agent.poll() is None:
         status = Path(f"/proc/{agent.pid}/status").read_text()
-    socket = (folder / "run/nccl.sock").exists()
+    socket = reached(folder / "run")
     agent.send_signal(signal.SIGTERM)
     agent.wait(timeout=120)
     check("with these privileges it captures", "capturing on 1 interface" in log.read_text(), log.read_text())
@@ -168,6 +215,7 @@ try:
     kubernetes(folder)
     ansible(folder)
     container()
+    pod()
     folder_of_sockets()
     rotation()
 finally:
