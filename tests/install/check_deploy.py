@@ -125,7 +125,8 @@ def pod():
     # Packages are built with /run, this may be built with another folder.
     folder = "/run/" + re.search(rb"([^/]+)/nccl\.sock\0", PLUGIN.read_bytes())[1].decode()
     node = {v["name"]: v for v in agent["volumes"]}["run"]["hostPath"]
-    check("the agent's folder is where the plugin looks", folder in mounts and volumes[mounts[folder]]["hostPath"] == node, mounts)
+    check("the agent's folder is where the plugin looks",
+          folder in mounts and volumes[mounts[folder]]["hostPath"] == node, mounts)
     field = re.fullmatch(r"metadata\.labels\['(.*)'\]", env["FABRICTRACE_JOB"]["valueFrom"]["fieldRef"]["fieldPath"])
     check("the job's name is the pod's label", field and field[1] in made["metadata"]["labels"])
 
