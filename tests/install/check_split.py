@@ -65,7 +65,7 @@ def rpm():
             section = re.match(r"%files (\S+)", line)
             if section or not re.match(r"%(config|dir|license|\{)", line):
                 package = section[1] if section else None
-        if package and line.startswith("%{") and not re.search(r"/(sysusers|tmpfiles)\.d/", expanded(line)):
+        if package and line.startswith("%{") and not re.search(r"/((sysusers|tmpfiles)\.d|catalog)/", expanded(line)):
             yield package, expanded(line)
 
 
