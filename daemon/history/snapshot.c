@@ -464,7 +464,7 @@ static int decode(struct ft_history *h, const uint8_t *bytes, size_t len, bool s
 
 int ft_snapshot_decode(struct ft_history *h, const uint8_t *bytes, size_t len)
 {
-    return decode(h, bytes, len, false);
+    return decode(h, bytes, len, h->events != NULL);
 }
 
 int ft_snapshot_restore(struct ft_history *h, uint64_t number, const uint8_t *bytes, size_t len)
@@ -486,7 +486,7 @@ static int decode_file(struct ft_history *h, const uint8_t *bytes, size_t len)
     ft_reader_init(&r, bytes + len - SUM_BYTES, SUM_BYTES);
     if (ft_read_be64(&r) != add_sum(UINT64_C(0xcbf29ce484222325), bytes, len - SUM_BYTES))
         return -EBADMSG;
-    return decode(h, bytes + HEAD_BYTES, len - HEAD_BYTES - SUM_BYTES, h->events != NULL);
+    return ft_snapshot_decode(h, bytes + HEAD_BYTES, len - HEAD_BYTES - SUM_BYTES);
 }
 
 int ft_snapshot_load(struct ft_history *h, const char *path, char *error, size_t error_bytes)
