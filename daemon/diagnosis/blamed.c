@@ -188,11 +188,25 @@ static void fill(struct ft_blamed *b, const struct ft_delays_verdict *v,
                                      v->pairs - 1));
 }
 
-/* Whether a verdict may be of what a report is of. */
+static bool is_member(const struct ft_blamed *b, const char *communicator,
+                      const struct ft_recent_rank *rank)
+{
+    for (const struct ft_recent_rank *r = b->job->first; r && communicator; r = r->next)
+        if (rank->process && r->process == rank->process && strcmp(r->comm_id, communicator) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a verdict may be of what a report is of. Of a rank that leaves collectives last nothing
+ * is known but that one of its neighbors, or it, is slow, or a neighbor of these: an end of the
+ * same communicator that is slow in its steps is why. */
 static bool fits(const struct ft_blamed *b, const struct ft_delays_verdict *v,
                  const Fabrictrace__Diagnosis *m)
 {
-    return !m->has_rank || m->rank == number_of(b, v->from) || m->rank == number_of(b, v->to);
+    if (!m->has_rank || m->rank == number_of(b, v->from) || m->rank == number_of(b, v->to))
+        return true;
+    return m->has_side && m->side == FABRICTRACE__SIDE__SIDE_ANY && !m->has_peer &&
+           is_member(b, m->communicator, v->from) && is_member(b, m->communicator, v->to);
 }
 
 /* Operations alone know few of an end's pairs, and no links: one all of whose operations cross a
