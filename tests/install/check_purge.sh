@@ -19,7 +19,8 @@ begin()
 {
     local name
     rm -rf $state /run/fabrictrace
-    mkdir -p $state/{spool,agent.spool,switchpoll.spool} /run/fabrictrace && touch $state/records.ndjson{,.1}
+    mkdir -p $state/{spool,agent.spool,switchpoll.spool} /run/fabrictrace
+    touch $state/records.ndjson{,.1} $state/history{,.new}
     touch $state/{spool,agent.spool,switchpoll.spool}/1
     for name in fabrictrace-{daemon,switchpoll,agent}; do
         printf '#!/bin/sh\n' >"$(program "$name")" && chmod +x "$(program "$name")"
@@ -53,7 +54,8 @@ purge fabrictrace-switchpoll
 expect "the last takes the folder" "$(left)" ""
 begin
 purge fabrictrace-switchpoll fabrictrace-agent
-expect "others' purge leaves what the daemon wrote" "$(left)" ". records.ndjson records.ndjson.1 spool"
+expect "others' purge leaves what the daemon wrote" "$(left)" \
+    ". history history.new records.ndjson records.ndjson.1 spool"
 begin && find $state -mindepth 1 -delete && purge fabrictrace-agent fabrictrace-switchpoll
 expect "the daemon's folder is there while it is installed" "$(left)" "."
 begin && mkdir $state/mine && purge fabrictrace-agent fabrictrace-switchpoll fabrictrace-daemon
