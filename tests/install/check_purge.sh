@@ -4,13 +4,22 @@
 # What Debian's packages remove at purge, in a mount namespace with folders of its own: each what its
 # program wrote, never what another did, and the common folder when the last of the three goes.
 set -u
+skip()
+{
+    echo "skipped: $1"
+    exit 77
+}
 if [ $# -eq 0 ]; then
-    [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || exit 77
+    if [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null; then
+        skip "a mount namespace needs root"
+    fi
     exec unshare -m "$0" inside
 fi
 scripts=$(cd "${srcdir:-.}" && pwd)/packaging/debian
 state=/var/lib/fabrictrace
-mount -t tmpfs tmpfs /var/lib && mount -t tmpfs tmpfs /run && mkdir /run/bin || exit 77
+if ! mount -t tmpfs tmpfs /var/lib || ! mount -t tmpfs tmpfs /run || ! mkdir /run/bin; then
+    skip "a tmpfs needs root"
+fi
 PATH=/run/bin:/usr/bin:/bin
 
 program() { echo "/run/bin/${1/#fabrictrace-daemon/fabrictraced}"; }
