@@ -139,6 +139,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/names.c daemon/join/names.h \
 	daemon/join/observe.c \
 	daemon/join/port_marks.c daemon/join/port_marks.h \
+	daemon/join/outages.c daemon/join/outages.h \
 	daemon/join/sampled.c daemon/join/sampled.h \
 	daemon/memory.c daemon/memory.h \
 	daemon/pairing/ends.c \

@@ -37,9 +37,10 @@ struct ft_join *ft_join_new(const struct ft_join_config *config, const struct ft
     j->marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->marks));
     j->depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*j->depths));
     j->sampled = ft_sampled_new(t);
+    j->outages = ft_outages_new(t, (uint32_t)config->window_ms);
     j->holds = ft_holds_new(SOURCES_MAX, config->seed);
     if (!j->holds || !j->flows || !j->names || !j->marks || !j->depths || !j->sampled ||
-        ft_trust_init(&j->trust, t)) {
+        !j->outages || ft_trust_init(&j->trust, t)) {
         ft_join_free(j);
         return NULL;
     }
@@ -68,6 +69,7 @@ void ft_join_free(struct ft_join *j)
     free(j->marks);
     free(j->depths);
     ft_sampled_free(j->sampled);
+    ft_outages_free(j->outages);
     ft_holds_free(j->holds);
     ft_trust_free(&j->trust);
     free(j);
@@ -136,6 +138,7 @@ void ft_join_open(struct ft_join *j, uint32_t window)
 void ft_join_seal(struct ft_join *j)
 {
     j->sealed = true;
+    ft_outages_close(j->outages, j->window);
     j->sweeping = ft_names_crowded(j->names);
     if (j->sweeping)
         ft_names_begin(j->names);
@@ -168,6 +171,7 @@ void ft_join_restart(struct ft_join *j, uint32_t window)
     memset(j->marks, 0, ports * sizeof(*j->marks));
     memset(j->depths, 0, ports * sizeof(*j->depths));
     ft_sampled_restart(j->sampled);
+    ft_outages_restart(j->outages);
     ft_trust_restart(&j->trust, j->t);
     j->judged = NULL;
     j->window = window;
@@ -197,7 +201,8 @@ static void finish_volume(const struct ft_join *j, struct ft_flow *flow, uint32_
 
     if (flow->window < window || flow->window > window + 1)
         return;
-    volume = ft_volume_close(&flow->evidence, j->t, flow->src_nic, flow->dst_nic, window & 1);
+    volume = ft_volume_close(&flow->evidence, j->t, flow->src_nic, flow->dst_nic, window & 1,
+                             ft_outages_told(j->outages));
     if (volume.bytes == 0 && sent == 0)
         return;
     if (ft_flow_number(j, flow, window, volume.samples, &volume.bytes))
@@ -358,12 +363,14 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t
     struct ft_port_marks *marks = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*marks));
     struct ft_port_depths *depths = calloc((size_t)ft_topology_ports(t) + 1, sizeof(*depths));
     struct ft_follow *follow = ft_follow_new(j->t, t);
+    struct ft_outages *outages = ft_outages_followed(j->outages, t);
     struct ft_trust trust = {0};
 
-    if (!marks || !depths || !follow || ft_trust_init(&trust, t) ||
+    if (!marks || !depths || !follow || !outages || ft_trust_init(&trust, t) ||
         ft_sampled_follow(j->sampled, t)) {
         free(marks);
         free(depths);
+        ft_outages_free(outages);
         ft_follow_free(follow);
         ft_trust_free(&trust);
         return -ENOMEM;
@@ -375,6 +382,8 @@ int ft_join_set_topology(struct ft_join *j, const struct ft_topology *t, int64_t
     free(j->depths);
     j->marks = marks;
     j->depths = depths;
+    ft_outages_free(j->outages);
+    j->outages = outages;
     j->t = t;
     if (j->hints)
         ft_hints_clear(j->hints);

@@ -10,6 +10,7 @@
 #include "daemon/join/join.h"
 #include "daemon/join/moves.h"
 #include "daemon/join/names.h"
+#include "daemon/join/outages.h"
 #include "daemon/join/port_marks.h"
 #include "daemon/join/sampled.h"
 #include "lib/base/table.h"
@@ -29,6 +30,7 @@ struct ft_join {
     struct ft_port_marks *marks; /* by port id */
     struct ft_port_depths *depths;
     struct ft_sampled *sampled;
+    struct ft_outages *outages;
     struct ft_holds *holds; /* of those who sample, by their packet numbers */
     struct ft_trust trust;
     size_t beside;     /* bytes that flows have beside their entries */

@@ -300,6 +300,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     } else {
         count_unknown(j, o, at);
         ft_sampled_add(j->sampled, switch_id, in, out, o->source, window, o->samples, o->bytes);
+        ft_outages_add(j->outages, switch_id, window, o->first_ms, o->last_ms, o->samples);
         ft_trust_named(&j->trust, j->t, switch_id, in, out, o->last_ms);
     }
     s = see(j, flow,

@@ -134,6 +134,7 @@ struct stage {
     unsigned seen;  /* so many have samples */
     uint8_t code;   /* of the period, where all have the same; 0: they do not */
     uint8_t doubt;
+    bool outage;     /* of one of them */
     uint64_t most;   /* samples of one of them, */
     uint32_t source; /* and who took these */
 };
@@ -145,14 +146,21 @@ struct stages {
     double other_period;
 };
 
-static uint8_t stage_of(const struct ft_topology *t, uint32_t src_nic, uint32_t dst_nic,
-                        const struct ft_sighting *s)
+/* What is asked for. */
+struct asked {
+    const struct ft_topology *t;
+    uint32_t src_nic, dst_nic;
+    unsigned slot;
+    const bool *outages;
+};
+
+static uint8_t stage_of(const struct asked *a, const struct ft_sighting *s)
 {
     uint32_t stage;
 
     if (ft_sighting_switch(s) & FT_SWITCH_UNKNOWN)
         return NO_STAGE;
-    stage = ft_paths_stage(t, src_nic, dst_nic, ft_sighting_switch(s),
+    stage = ft_paths_stage(a->t, a->src_nic, a->dst_nic, ft_sighting_switch(s),
                            (struct ft_hop){ft_sighting_in(s), ft_sighting_out(s)});
     return stage < FT_PATH_HOPS_MAX ? (uint8_t)stage : NO_STAGE;
 }
@@ -175,8 +183,7 @@ static void add_switch(struct stage *to, const struct ft_volume *v, uint8_t code
 }
 
 /* False: a switch has samples, and nobody says what they stand for. */
-static bool gather(const struct ft_evidence *ev, const struct ft_topology *t, uint32_t src_nic,
-                   uint32_t dst_nic, unsigned slot, struct stages *out)
+static bool gather(const struct ft_evidence *ev, const struct asked *a, struct stages *out)
 {
     const struct ft_sighting *list = ft_evidence_list(ev);
 
@@ -199,11 +206,11 @@ static bool gather(const struct ft_evidence *ev, const struct ft_topology *t, ui
                 present = true;
                 doubt = ft_sighting_doubt(at) > doubt ? ft_sighting_doubt(at) : doubt;
             }
-        stage = stage_of(t, src_nic, dst_nic, at);
+        stage = stage_of(a, at);
         for (uint16_t k = i; k < ev->count; k++)
             if (ft_sightings_alike(&list[k], &list[i], 0))
                 out->at[k] = list[k].past == FT_PRESENT ? stage : NO_STAGE;
-        v = at_switch(list, ev->count, i, slot);
+        v = at_switch(list, ev->count, i, a->slot);
         if (v.samples == 0 && (!present || code == 0))
             continue;
         period = ft_sighting_period(&(struct ft_sighting){.period = code});
@@ -211,6 +218,7 @@ static bool gather(const struct ft_evidence *ev, const struct ft_topology *t, ui
             if (code == 0)
                 return false;
             add_switch(&out->of[stage], &v, code, period, doubt);
+            out->of[stage].outage |= a->outages && a->outages[ft_sighting_switch(at)];
         } else if (v.samples > out->other.samples) {
             out->other = v;
             out->other_period = period;
@@ -312,7 +320,7 @@ static void note_doubts(struct ft_evidence *ev, const struct stages *s, unsigned
         struct stage others = sum_of(s, chosen & ~(1u << k));
         double sum = s->of[k].doubt;
 
-        if (s->of[k].period > 0 && others.weight > 0)
+        if (s->of[k].period > 0 && others.weight > 0 && !s->of[k].outage)
             sum += round(part_of(&s->of[k], &others) * DOUBT_UNIT);
         doubt[k] = (uint8_t)fmin(fmax(sum, 0), DOUBT_MAX);
     }
@@ -382,13 +390,14 @@ static bool is_exceeded(const struct stages *s, unsigned in)
 }
 
 struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topology *t,
-                                 uint32_t src_nic, uint32_t dst_nic, unsigned slot)
+                                 uint32_t src_nic, uint32_t dst_nic, unsigned slot,
+                                 const bool *outages)
 {
+    struct asked asked = {t, src_nic, dst_nic, slot, outages};
     struct stages s;
-    unsigned all = 0, in = 0;
+    unsigned all = 0, whole = 0, in = 0;
 
-    if (ev->count < 2 || src_nic == FT_NONE || dst_nic == FT_NONE ||
-        !gather(ev, t, src_nic, dst_nic, slot, &s))
+    if (ev->count < 2 || src_nic == FT_NONE || dst_nic == FT_NONE || !gather(ev, &asked, &s))
         return ft_volume_best(ev, slot);
     for (unsigned k = 0; k < FT_PATH_HOPS_MAX; k++) {
         struct stage *stage = &s.of[k];
@@ -399,8 +408,11 @@ struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topolog
             stage->samples > 0 ? stage->packets / stage->samples : stage->periods / stage->known;
         stage->weight = 1 / stage->period;
         all |= 1u << k;
-        in |= stage->doubt < DOUBT_OUT ? 1u << k : 0;
+        whole |= stage->outage ? 0 : 1u << k;
+        in |= stage->doubt < DOUBT_OUT && !stage->outage ? 1u << k : 0;
     }
+    if (in == 0 || sum_of(&s, in).samples <= 0)
+        in = whole;
     if (in == 0 || sum_of(&s, in).samples <= 0)
         in = all;
     if (in == 0 || sum_of(&s, in).samples <= 0)

@@ -23,7 +23,8 @@
  *   out is not what is low by chance.
  * - In between the figure may be too low, and its error is by so much larger.
  *
- * All of it is of the flow's own samples: it does not depend on which other flows a daemon has.
+ * All of that is of the flow's own samples: it does not depend on which other flows a daemon has.
+ * What other flows show as well is told by the caller: switches that had an outage.
  * Where the ends of the flow are not known, or a poller does not say N, the figure is that of the
  * switch with the most samples; so it is where another switch, on none of the equal-cost paths,
  * saw more than those on them. Pure. Thread: one.
@@ -43,9 +44,12 @@ struct ft_volume {
 struct ft_volume ft_volume_best(const struct ft_evidence *ev, unsigned slot);
 
 /* Of all switches of a window that is closed, once: what it says of them is noted in their
- * sightings. src_nic, dst_nic: FT_NONE where they are not known. */
+ * sightings. src_nic, dst_nic: FT_NONE where they are not known. outages: whether each switch of
+ * the topology sent no samples for a part of the window, by its id, so that it does not count where
+ * another does; NULL: none did. */
 struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topology *t,
-                                 uint32_t src_nic, uint32_t dst_nic, unsigned slot);
+                                 uint32_t src_nic, uint32_t dst_nic, unsigned slot,
+                                 const bool *outages);
 
 /* An end of the interval of what so many samples stand for, as a part of their estimate; z in
  * standard deviations, -1.96 and 1.96 for 95 %. It is the quantile of the gamma distribution of

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from lab import judge, moves, packets, routes, switchrules, timeline, truth, variants  # noqa: E402
+from lab import judge, moves, packets, routes, switchrules, timeline, truth, variants, volumes  # noqa: E402
 from lab.layout import Layout  # noqa: E402
 from lab.records import RecordFile, Seen, path_of  # noqa: E402
 from lab.timeline import Timeline  # noqa: E402
@@ -510,6 +510,23 @@ class Reading(unittest.TestCase):
             self.assertEqual([path_of(s.record["hops"]) for s in records.poll().of("path")],
                              [OVER1, OVER1])
             self.assertEqual(records.of("path")[0].flow, A)
+
+    def test_bytes_of_a_time_lie_between_two_looks(self):
+        looks = truth.Looks(None)
+        looks.read_s["leaf1"] = [10, 12, 14]
+        looks.sent_bytes["leaf1"] = [{}, {"Ethernet1": 100}, {"Ethernet1": 500, "Ethernet2": 8}]
+        self.assertEqual(looks.between(12500, 13000), {("leaf1", "Ethernet1"): 100})
+        looks.sent_bytes["leaf1"][0] = {"Ethernet1": 0}
+        self.assertEqual(looks.between(11000, 13000), {("leaf1", "Ethernet1"): 250})
+
+    def test_volumes_are_judged_window_by_window(self):
+        sent = {start: {("leaf1", "Ethernet1"): size} for start, size in ((0, 1000), (4, 200))}
+        self.assertEqual(volumes.wrong_totals(sent, sent), [])
+        for told in (700, 1300):
+            windows = {**sent, 0: {("leaf1", "Ethernet1"): told}}
+            self.assertEqual(len(volumes.wrong_totals(windows, sent)), 2)
+        windows = {**sent, 4: {("leaf1", "Ethernet1"): 150}}
+        self.assertEqual(len(volumes.wrong_totals(windows, sent)), 1)
 
     def test_icrc(self):
         packet = bytes.fromhex(

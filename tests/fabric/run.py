@@ -209,13 +209,12 @@ class Check:
         start_ms = time.time() * 1000
         first = truth.FirstSamples(self.fabric, start_ms)
         # Two windows are sure to hold a whole one.
-        before = truth.Counters(self.fabric)
         end = start_ms / 1000 + 2 * self.args.window + LEFTOVER_MS / 1000 + 0.1
-        while len(first.first_ms) < len(both) and time.time() < end:
-            self.records.follow(LOOK_S)
-            first.poll()
-        self.records.follow(end - time.time())
-        rates = truth.Counters(self.fabric).rates(before)
+        with truth.Looks(self.fabric) as looks:
+            while len(first.first_ms) < len(both) and time.time() < end:
+                self.records.follow(LOOK_S)
+                first.poll()
+            self.records.follow(end - time.time())
         stop_ms = time.time() * 1000
         sent = self.traffic.stop()
         counters = truth.Counters(self.fabric)
@@ -237,18 +236,19 @@ class Check:
                          f"{len(windows)} full windows, "
                          f"{len(truth.groups(self.fabric.layout))} groups")
         if self.by_samples:
-            self.judge_volumes(name, rates, start_ms + LEFTOVER_MS, stop_ms)
+            self.judge_volumes(name, looks, start_ms + LEFTOVER_MS, stop_ms)
         self.judge_calm(name, start_ms)
 
-    def judge_volumes(self, name, rates, start_ms, stop_ms, links=True):
+    def judge_volumes(self, name, looks, start_ms, stop_ms, links=True):
         """No packet is counted twice, or not at all, however many exporters sampled it."""
         windows = volumes.link_bytes(self.records.poll(), start_ms, stop_ms)
-        wrong = volumes.wrong_totals(windows, rates, self.args.window)
+        sent = {start: looks.between(start, start + 1000 * self.args.window) for start in windows}
+        wrong = volumes.wrong_totals(windows, sent)
         if links:
-            wrong += volumes.wrong_links(windows, rates, self.args.window, self.args.sampling)
+            wrong += volumes.wrong_links(windows, sent, self.args.sampling)
         self.tally.check(f"{name}, volumes by samples are the kernel's",
                          wrong or ([] if windows else ["no full window was published"]),
-                         f"{volumes.ratio(windows, rates, self.args.window):.3f} times its bytes "
+                         f"{volumes.ratio(windows, sent):.3f} times its bytes "
                          f"in {len(windows)} windows")
 
     def judge_calm(self, name, since_ms):
@@ -264,9 +264,9 @@ class Check:
         self.allowed.update({flow: [path] for flow, path in both.items()})
         self.traffic.start(flows)
         start_ms = time.time() * 1000
-        before = truth.Counters(self.fabric)
-        wrong = exporters.change(self.fabric, self.pipeline, self.records, 2.5 * self.args.window)
-        rates = truth.Counters(self.fabric).rates(before)
+        with truth.Looks(self.fabric) as looks:
+            wrong = exporters.change(self.fabric, self.pipeline, self.records,
+                                     2.5 * self.args.window)
         stop_ms = time.time() * 1000
         self.traffic.stop()
         samples = truth.Counters(self.fabric).samples()
@@ -278,7 +278,7 @@ class Check:
         moved = [s.record["message"] for s in self.records.of("event", start_ms)
                  if s.record["kind"] == "path_change"]
         self.tally.check(f"{name}: no flow is said to have moved", moved)
-        self.judge_volumes(name, rates, start_ms + LEFTOVER_MS, stop_ms, links=False)
+        self.judge_volumes(name, looks, start_ms + LEFTOVER_MS, stop_ms, links=False)
         self.judge_calm(name, start_ms)
 
     def loss_events(self, since_ms, cleared):

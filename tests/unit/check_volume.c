@@ -34,6 +34,7 @@ struct flow {
     bool mixed;           /* frames of 100 and of 1900 bytes */
     unsigned first, last; /* windows that count */
     unsigned changes;
+    const bool *outages; /* by switch */
 };
 
 struct outcome {
@@ -91,7 +92,7 @@ static struct ft_volume next_window(const struct flow *f, unsigned window)
     for (int i = 0; i < SEEN_MAX && f->by[i].period; i++)
         see_samples(f, &f->by[i],
                     f->changes && window >= f->changes ? f->by[i].later : f->by[i].part, window);
-    volume = ft_volume_close(&ev, t, 0, 1, window & 1);
+    volume = ft_volume_close(&ev, t, 0, 1, window & 1, f->outages);
     ft_evidence_forget(&ev, (int64_t)(window + 1) * WINDOW_MS - EVIDENCE_MS);
     return volume;
 }
@@ -272,6 +273,32 @@ START_TEST(a_switch_that_falls_silent_is_left_out_and_counts_again)
 }
 END_TEST
 
+/* Of a window in which others of its flows show it: 50, 50 and 25 samples are within chance. */
+START_TEST(a_switch_that_had_an_outage_does_not_count)
+{
+    const bool outages[] = {[A] = true, [7] = false};
+    struct flow f = {.by = {{LEAF, 1000, 1, 1}, {A, 1000, 0.5, 1}, {OTHER_LEAF, 1000, 1, 1}},
+                     .samples = 25,
+                     .last = 0};
+
+    setup();
+    ck_assert_double_lt(measure(&f, 4000).mean, 0.93);
+    f.outages = outages;
+    assert_near(&f, "outage", 0.01, 1.05 / sqrt(25 * 2), 0.935, 0.97);
+    /* Nothing of it is held against the switch: it counts in the next window. */
+    f.by[1].part = 0.2;
+    f.last = 3;
+    measure(&f, 1);
+    for (uint16_t i = 0; i < ev.count; i++)
+        if (ft_sighting_switch(&ft_evidence_list(&ev)[i]) == A)
+            ck_assert_uint_eq(ft_sighting_doubt(&ft_evidence_list(&ev)[i]), 0);
+    /* Of the only switch it is better than nothing. */
+    f = (struct flow){.by = {{A, 1000, 1, 1}}, .samples = 25, .last = 0, .outages = outages};
+    assert_near(&f, "alone", 0.01, 1.05 / sqrt(25), 0.93, 0.97);
+    teardown();
+}
+END_TEST
+
 /* What is on no equal-cost path, and what nobody says the N of. */
 START_TEST(what_cannot_be_averaged_is_of_the_best_switch)
 {
@@ -285,10 +312,11 @@ START_TEST(what_cannot_be_averaged_is_of_the_best_switch)
     assert_near(&f, "on the path", 0.01, 0.11, 0.935, 0.97);
     ft_evidence_free(&ev);
     next_window(&f, 0);
-    ck_assert_uint_eq(ft_volume_close(&ev, t, FT_NONE, 1, 0).bytes, ft_volume_best(&ev, 0).bytes);
+    ck_assert_uint_eq(ft_volume_close(&ev, t, FT_NONE, 1, 0, NULL).bytes,
+                      ft_volume_best(&ev, 0).bytes);
     for (uint16_t i = 0; i < ev.count; i++)
         ft_evidence_list(&ev)[i].period = 0;
-    ck_assert_uint_eq(ft_volume_close(&ev, t, 0, 1, 0).bytes, ft_volume_best(&ev, 0).bytes);
+    ck_assert_uint_eq(ft_volume_close(&ev, t, 0, 1, 0, NULL).bytes, ft_volume_best(&ev, 0).bytes);
     teardown();
 }
 END_TEST
@@ -323,4 +351,5 @@ FT_UNIT_MAIN("volume", the_mean_over_switches_is_the_truth, unequal_n_has_the_er
              frames_of_any_length_are_right_on_average, shares_of_a_tier_add_up,
              a_switch_that_sees_a_part_is_left_out, a_part_that_does_not_show_is_in_the_interval,
              a_switch_that_falls_silent_is_left_out_and_counts_again,
+             a_switch_that_had_an_outage_does_not_count,
              what_cannot_be_averaged_is_of_the_best_switch, counts_doubts_and_periods_do_not_touch)

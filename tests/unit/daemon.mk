@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 daemon_tests = tests/unit/check_topology_file tests/unit/check_lag tests/unit/check_join tests/unit/check_window \
 	tests/unit/check_congestion \
-	tests/unit/check_discovery tests/unit/check_counters tests/unit/check_sampled tests/unit/check_losses \
+	tests/unit/check_discovery tests/unit/check_counters tests/unit/check_outages tests/unit/check_sampled tests/unit/check_losses \
 	tests/unit/check_clocks tests/unit/check_group_numbers tests/unit/check_group_progress
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
@@ -188,6 +188,9 @@ tests_unit_check_numbers_SOURCES = tests/unit/check_numbers.c tests/unit/unit.h
 tests_unit_check_numbers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_numbers_LDADD = switchpoll/libftswitchpoll.a $(DAEMON_LIBS) $(CHECK_LIBS) -lm
 
+tests_unit_check_outages_SOURCES = tests/unit/check_outages.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_outages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_outages_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 tests_unit_check_sampled_SOURCES = tests/unit/check_sampled.c tests/unit/leafspine.h tests/unit/unit.h
 tests_unit_check_sampled_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_sampled_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)

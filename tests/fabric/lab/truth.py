@@ -6,7 +6,9 @@ hop from its host, and the counters of the packets that it forwarded. A path is 
 (switch, in port, out port).
 """
 import json
+import threading
 import time
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from math import fsum
@@ -16,6 +18,7 @@ from .fabric import LabError, run
 from .traffic import Flow
 
 READERS = 8  # of counters, at once
+LOOK_S = 0.5
 
 
 def kernel_paths(fabric, flows):
@@ -87,12 +90,6 @@ class Counters:
                     flow = Flow(row["src"], row["dst"], row["sport"])
                     into[flow, switch, row["in"], row["out"]] = row["packets"]
 
-    def rates(self, before):
-        """{(switch, out): bytes a second} since other Counters."""
-        return {(switch, out): (count - before.sent_bytes[switch, out])
-                / (self.read_s[switch] - before.read_s[switch])
-                for (switch, out), count in self.sent_bytes.items()}
-
     def samples(self):
         """{Flow: packets that exporters were given}."""
         total = Counter()
@@ -111,6 +108,54 @@ class Counters:
             for flow, path in paths.items()
             if hops[flow] != set(path)
         ]
+
+
+class Looks:
+    """What switches sent by time: their counters, read again and again beside what goes on within
+    `with`. A sender may have to wait, so that a mean over all of it says nothing of one window."""
+
+    def __init__(self, fabric):
+        self.fabric = fabric
+        self.read_s = defaultdict(list)  # of a switch
+        self.sent_bytes = defaultdict(list)
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._look()
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        self._look()
+
+    def _run(self):
+        while not self.over.wait(LOOK_S):
+            self._look()
+
+    def _look(self):
+        counters = Counters(self.fabric)
+        for switch, read_s in counters.read_s.items():
+            self.read_s[switch].append(read_s)
+            self.sent_bytes[switch].append({out: count for (at, out), count
+                                            in counters.sent_bytes.items() if at == switch})
+
+    def _until(self, switch, at_s):
+        """{out: bytes} that it had sent by then, evenly between two looks."""
+        times, sent = self.read_s[switch], self.sent_bytes[switch]
+        after = min(max(bisect_left(times, at_s), 1), len(times) - 1)
+        part = (at_s - times[after - 1]) / (times[after] - times[after - 1])
+        return {out: count + part * (sent[after].get(out, 0) - count)
+                for out, count in sent[after - 1].items()}
+
+    def between(self, start_ms, end_ms):
+        """{(switch, out): bytes} of a time within the looks."""
+        return {(switch, out): count - before.get(out, 0)
+                for switch in self.read_s
+                for before in (self._until(switch, start_ms / 1000),)
+                for out, count in self._until(switch, end_ms / 1000).items()}
 
 
 class FirstSamples:
