@@ -68,6 +68,26 @@ double ft_join_overtaken(const struct ft_join *j, const struct ft_flow *flow, ui
     return most;
 }
 
+/* Rows of sources at switches that had an outage, a bit each. */
+static uint8_t rows_away(const struct ft_join *j, const struct ft_flow *flow,
+                         const struct ft_numbers *n)
+{
+    const struct ft_evidence *ev = &flow->evidence;
+    const struct ft_sighting *list = ev->size ? ev->list : ev->own;
+    const bool *outages = ft_outages_told(j->outages);
+    uint8_t away = 0;
+
+    for (uint16_t i = 0; i < ev->count; i++) {
+        if (ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN ||
+            !outages[ft_sighting_switch(&list[i])])
+            continue;
+        for (unsigned k = 0; k < FT_NUMBERS_ROWS; k++)
+            if (list[i].source == n->rows[k].source)
+                away |= (uint8_t)(1u << k);
+    }
+    return away;
+}
+
 bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t window,
                     uint64_t samples, uint64_t *bytes)
 {
@@ -88,9 +108,10 @@ bool ft_flow_number(const struct ft_join *j, struct ft_flow *flow, uint32_t wind
     n->sent = (struct ft_numbers_sent){.packets = 0};
     /* The numbers continue over all paths of the queue pair, and this flow may be one of them. */
     if (flow->source_routed ||
-        !ft_numbers_sent(of, j->holds,
-                         (struct ft_numbers_beside){n->goes_on[slot], n->goes_on[!slot]},
-                         (double)*bytes, samples, &n->sent))
+        !ft_numbers_sent(
+            of, j->holds,
+            (struct ft_numbers_beside){n->goes_on[slot], n->goes_on[!slot], rows_away(j, flow, of)},
+            (double)*bytes, samples, &n->sent))
         return false;
     if ((!of->responses && ft_join_reads(flow, window)) ||
         !ft_numbers_are_own(of, reverse_of(j, flow, window))) {

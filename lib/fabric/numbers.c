@@ -332,6 +332,18 @@ static bool is_better(const struct estimate *t, const struct estimate *than, boo
     return more_samples ? part < CLEARLY * other : CLEARLY * part < other;
 }
 
+/* Whether the other row has samples where this one has none, at an end of the window. */
+static bool is_part(const struct ft_numbers_row *r, const struct ft_numbers_row *other)
+{
+    double away_ms;
+
+    if (r->samples < FT_NUMBERS_MIN || other->samples == 0)
+        return false;
+    away_ms = EDGE_GAPS / mean_per_ms(r) + EDGE_MS;
+    return (int32_t)(r->first_ms - other->first_ms) > away_ms ||
+           (int32_t)(other->last_ms - r->last_ms) > away_ms;
+}
+
 /* What the row says that counts. */
 static bool best_of(const struct ft_numbers *n, struct ft_holds *holds,
                     struct ft_numbers_beside beside, struct estimate *best)
@@ -341,7 +353,8 @@ static bool best_of(const struct ft_numbers *n, struct ft_holds *holds,
     for (unsigned i = 0; i < FT_NUMBERS_ROWS; i++) {
         struct estimate t;
 
-        if (!estimate_of(&n->rows[i], &t))
+        if (beside.away & 1u << i || !estimate_of(&n->rows[i], &t) ||
+            is_part(&n->rows[i], &n->rows[!i]))
             continue;
         widen_by_lag(&n->rows[i], holds, beside, &t);
         if (samples && !is_better(&t, best, n->rows[i].samples > samples))

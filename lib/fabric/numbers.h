@@ -18,7 +18,9 @@
  * Samples come later than the packets that they are of, so that those of a window are of somewhat
  * more or less than that. By how much is common to all of one source, and learnt of it (holds.h):
  * each has its row, and its interval is wider by what the flow sends in that time at both ends. Of
- * two sources that saw the flow the one counts that says it more exactly. Pure. Thread: one.
+ * two sources that saw the flow the one counts that says it more exactly. A row of a part of the
+ * window does not count: its source was away for the rest, or packets took another path there. That
+ * shows where samples of the other row are clearly before it or after it. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,9 +97,11 @@ struct ft_numbers_sent {
 /* Fewer samples say too little. */
 #define FT_NUMBERS_MIN 5
 
-/* Whether the flow sent right before a window, and right after it. */
+/* Whether the flow sent right before a window, and right after it; and the rows of sources that are
+ * known to have been away for a part of it, a bit each. */
 struct ft_numbers_beside {
     bool before, after;
+    uint8_t away;
 };
 
 /* Whether a flow's numbers are those of its packets alone, as far as its samples and those of its

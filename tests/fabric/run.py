@@ -249,7 +249,8 @@ class Check:
         self.tally.check(f"{name}, volumes by samples are the kernel's",
                          wrong or ([] if windows else ["no full window was published"]),
                          f"{volumes.ratio(windows, sent):.3f} times its bytes "
-                         f"in {len(windows)} windows")
+                         f"in {len(windows)} windows, "
+                         f"at least {volumes.lowest(windows, sent):.3f} in one")
 
     def judge_calm(self, name, since_ms):
         events = [s.record for s in self.records.of("event", since_ms)

@@ -53,6 +53,11 @@ def ratio(windows, sent):
     return told / true if true else 0.0
 
 
+def lowest(windows, sent):
+    """The same of the window in which it is lowest."""
+    return min((ratio({start: windows[start]}, sent) for start in windows), default=0.0)
+
+
 def imbalances(record):
     """What is wrong in a program's loss record: received = processed + pending + drops."""
     return [f"{record['program']} {stage['name']}: {stage}" for stage in record["stages"]
