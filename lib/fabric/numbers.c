@@ -220,6 +220,10 @@ void ft_numbers_add(struct ft_numbers *n, const struct ft_numbered *more, struct
         return;
     if (n->samples == 0)
         n->qp = more->qp & PSN_MASK;
+    if (n->samples == 0 || later(n->first_ms, (uint32_t)more->first_ms))
+        n->first_ms = (uint32_t)more->first_ms;
+    if (n->samples == 0 || later((uint32_t)more->last_ms, n->last_ms))
+        n->last_ms = (uint32_t)more->last_ms;
     widen(n, more);
     n->samples += more->samples;
     n->back += more->back;
@@ -332,16 +336,13 @@ static bool is_better(const struct estimate *t, const struct estimate *than, boo
     return more_samples ? part < CLEARLY * other : CLEARLY * part < other;
 }
 
-/* Whether the other row has samples where this one has none, at an end of the window. */
-static bool is_part(const struct ft_numbers_row *r, const struct ft_numbers_row *other)
+/* Whether others have samples where this row has none, at an end of the window. */
+static bool is_part(const struct ft_numbers *n, const struct ft_numbers_row *r)
 {
-    double away_ms;
+    double away_ms = EDGE_GAPS / mean_per_ms(r) + EDGE_MS;
 
-    if (r->samples < FT_NUMBERS_MIN || other->samples == 0)
-        return false;
-    away_ms = EDGE_GAPS / mean_per_ms(r) + EDGE_MS;
-    return (int32_t)(r->first_ms - other->first_ms) > away_ms ||
-           (int32_t)(other->last_ms - r->last_ms) > away_ms;
+    return (double)(r->first_ms - n->first_ms) > away_ms ||
+           (double)(n->last_ms - r->last_ms) > away_ms;
 }
 
 /* What the row says that counts. */
@@ -353,8 +354,7 @@ static bool best_of(const struct ft_numbers *n, struct ft_holds *holds,
     for (unsigned i = 0; i < FT_NUMBERS_ROWS; i++) {
         struct estimate t;
 
-        if (beside.away & 1u << i || !estimate_of(&n->rows[i], &t) ||
-            is_part(&n->rows[i], &n->rows[!i]))
+        if (beside.away & 1u << i || !estimate_of(&n->rows[i], &t) || is_part(n, &n->rows[i]))
             continue;
         widen_by_lag(&n->rows[i], holds, beside, &t);
         if (samples && !is_better(&t, best, n->rows[i].samples > samples))

@@ -20,7 +20,7 @@
  * each has its row, and its interval is wider by what the flow sends in that time at both ends. Of
  * two sources that saw the flow the one counts that says it more exactly. A row of a part of the
  * window does not count: its source was away for the rest, or packets took another path there. That
- * shows where samples of the other row are clearly before it or after it. Pure. Thread: one.
+ * shows where samples of others are clearly before it or after it. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,6 +75,7 @@ struct ft_numbers_row {
 struct ft_numbers {
     struct ft_numbers_row rows[FT_NUMBERS_ROWS];
     uint32_t samples, back, starts, acks;
+    uint32_t first_ms, last_ms; /* of all sources, those without a row too */
     uint32_t qp : 24;
     bool broken : 1;                             /* they are not of one numbering */
     bool requests : 1, responses : 1, reads : 1; /* as in struct ft_numbered */

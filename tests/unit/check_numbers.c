@@ -380,6 +380,29 @@ START_TEST(numbers_that_a_read_takes_are_not_of_packets)
 }
 END_TEST
 
+/* Both rows are of sources that went, as those of a switch whose agent changes its address; who
+ * came after them has none. */
+START_TEST(who_has_no_row_shows_that_others_are_parts)
+{
+    for (uint32_t until = 10; until >= 5; until -= 5) {
+        struct ft_numbers n = {0};
+        struct ft_numbers_sent sent;
+
+        for (uint32_t second = 0; second < 10; second++)
+            for (uint32_t source = 0; source < 3; source++) {
+                struct ft_numbered o =
+                    second_of(80000 * second + 100 * source, 60000, 1000 * (int64_t)second);
+
+                o.source = source;
+                if (source == 2 || second < until)
+                    ft_numbers_add(&n, &o, NULL);
+            }
+        ck_assert(ft_numbers_sent(&n, NULL, (struct ft_numbers_beside){true, true, 0}, 0, 0,
+                                  &sent) == (until == 10));
+    }
+}
+END_TEST
+
 /* 100 samples of 1000 packets each, whose numbers say that 200,000 were sent. */
 START_TEST(twice_what_100_samples_count_is_contradicted)
 {
@@ -451,7 +474,8 @@ START_TEST(what_overtakes_makes_spans_longer)
 END_TEST
 
 FT_UNIT_MAIN("numbers", the_interval_holds_the_truth_as_often_as_it_says,
-             a_row_of_a_part_of_the_window_does_not_count, what_the_numbers_do_not_say_is_counted,
+             a_row_of_a_part_of_the_window_does_not_count,
+             who_has_no_row_shows_that_others_are_parts, what_the_numbers_do_not_say_is_counted,
              quantiles_of_the_span_are_right, seconds_and_ports_are_put_in_one_row,
              what_is_no_row_is_reported, what_overtakes_makes_spans_longer,
              numbers_that_a_read_takes_are_not_of_packets,
