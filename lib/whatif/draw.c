@@ -127,6 +127,51 @@ static uint32_t choose(void *arg, const struct ft_choice *choice, uint32_t in,
     return (uint32_t)(h->random % choice->count);
 }
 
+static int hash_path(struct hashing *h, uint32_t flow, const struct ft_tuple *tuple, uint32_t from,
+                     struct ft_path *path)
+{
+    const struct ft_policy_input *in = &h->w->in;
+
+    return ft_hashed_path(in->topology, in->dead, tuple, from, in->demands[flow].dst_nic, true,
+                          choose, h, path);
+}
+
+/* The ports of a NIC that are not down. */
+static void list_ports(const struct ft_policy_input *in, uint32_t nic, struct ft_choice *choice)
+{
+    const struct ft_nic *n = ft_topology_nic(in->topology, nic);
+    bool ordered = ft_choice_of_nic(choice, in->topology, nic);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < n->attach_count && i < FT_HASH_MEMBERS_MAX; i++) {
+        uint32_t port = ordered ? choice->links[i] : n->attach[i];
+
+        if (!in->dead || !in->dead[port])
+            choice->links[count++] = port;
+    }
+    choice->count = count;
+}
+
+/* From another port of its NIC, where that by which it was observed leads nowhere any more: bonds
+ * choose anew among those that are left. */
+static int hash_other(struct hashing *h, uint32_t flow, const struct ft_tuple *tuple,
+                      struct ft_path *path)
+{
+    struct ft_choice choice;
+    int rc = -EHOSTUNREACH;
+
+    list_ports(&h->w->in, h->w->in.demands[flow].src_nic, &choice);
+    while (rc == -EHOSTUNREACH && choice.count > 0) {
+        uint32_t k = choice.count > 1 ? choose(h, &choice, FT_NONE, tuple) : 0;
+
+        rc = hash_path(h, flow, tuple, choice.links[k], path);
+        choice.count--;
+        for (; k < choice.count; k++)
+            choice.links[k] = choice.links[k + 1];
+    }
+    return rc;
+}
+
 /* Flows by their headers, whose source ports are drawn but for the first of all. */
 static int assign_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
                          struct ft_path *paths)
@@ -141,8 +186,9 @@ static int assign_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64
 
         if (seed > 0 || i % w->pairs > 0)
             tuple.sport = (uint16_t)(0xc000 | (h.random & 0x3fff));
-        rc = ft_hashed_path(w->in.topology, w->in.dead, &tuple, w->captured->paths[flow].hops[0].in,
-                            w->in.demands[flow].dst_nic, true, choose, &h, &paths[i]);
+        rc = hash_path(&h, flow, &tuple, w->captured->paths[flow].hops[0].in, &paths[i]);
+        if (rc == -EHOSTUNREACH)
+            rc = hash_other(&h, flow, &tuple, &paths[i]);
         guessed += h.guessed;
         ft_task_spend(w->task, 2);
     }

@@ -79,8 +79,10 @@ class Tool(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
+    fabric = staticmethod(fabric)
+
     def run_tool(self, spines, paths, *words, more=()):
-        (self.folder / "t.yaml").write_text(fabric(spines))
+        (self.folder / "t.yaml").write_text(self.fabric(spines))
         (self.folder / "r.ndjson").write_text(
             "".join(json.dumps(r) + "\n" for r in [*paths, *links(paths), *more]))
         done = subprocess.run([TOOL, "whatif", "--topology", self.folder / "t.yaml", "--records",
@@ -199,6 +201,52 @@ class Changes(Tool):
             self.assertEqual((found["flows_most"]["min"], found["flows_most"]["max"]), (2, 3), policy)
             alone = self.figures(policy, 2, flows[:2], "--failed", "spine1/down1")
             self.assertEqual(alone["flows_most"]["min"], 2, policy)
+
+
+class TwoLeaves(Tool):
+    """Each NIC on the leaf of its rack in plane 0 and on that in plane 1, which have a spine each. Two flows
+    from rack to rack were observed on plane 0."""
+
+    @staticmethod
+    def fabric(_):
+        ends = [(p, x) for p in range(2) for x in range(2)]
+        text = f"fabric: planes\nspeed_bps: {SPEED}\nswitches:\n"
+        text += "".join(f"  - {{name: leaf{p}{x}}}\n" for p, x in ends)
+        text += "".join(f"  - {{name: spine{p}}}\n" for p in range(2)) + "links:\n"
+        text += "".join(f"  - {{a: leaf{p}{x}, a_port: up, b: spine{p}, b_port: down{x}}}\n" for p, x in ends)
+        return text + "hosts:\n" + "".join(
+            f"  - {{name: h{x}-{h}, nics: [{{addresses: [{address(x * HOSTS + h)}], attach: "
+            f"[{{switch: leaf0{x}, port: p{h}}}, {{switch: leaf1{x}, port: p{h}}}]}}]}}\n"
+            for x in range(2) for h in range(HOSTS))
+
+    def flows(self):
+        for src, dst in ((0, 4), (1, 5)):
+            record = path(src, dst, 0, 50)
+            for hop, name in zip(record["hops"], ("leaf00", "spine0", "leaf01")):
+                hop["switch"] = name
+            record["hops"][0]["out"] = record["hops"][2]["in"] = "up"
+            yield record
+
+    def test_a_leaf_is_down(self):
+        """By whatever hash of switches, flows are sent by the other port of their NICs then; and where the
+        leaf is there but leads nowhere. Both are on the one way of plane 1."""
+        for failed in ("leaf00", "leaf00/up", "spine0", "leaf01"):
+            for policy in ("crc16", "crc32", "xor", "static", "plan"):
+                found = self.figures(policy, 0, list(self.flows()), "--failed", failed)
+                self.assertEqual((found["flows_most"]["max"], found["moves"]["max"]), (2, 2), (failed, policy))
+                self.assertIn(found["hottest"]["switch"], ("leaf10", "spine1"), (failed, policy))
+
+    def test_the_link_of_a_nic_is_down(self):
+        """Its flow alone is on plane 1."""
+        for policy in ("crc16", "crc32", "xor"):
+            found = self.figures(policy, 0, list(self.flows()), "--failed", "leaf00/p0")
+            self.assertEqual((found["flows_most"]["max"], found["moves"]["max"]), (1, 1), policy)
+
+    def test_both_leaves_are_down(self):
+        for policy in ("crc32", "static"):
+            rc, _, err = self.run_tool(0, list(self.flows()), "--failed", "leaf00,spine1", "--policy", policy)
+            self.assertEqual(rc, 65)
+            self.assertIn("no path left", err)
 
 
 class Collectives(Tool):
