@@ -38,6 +38,14 @@ static uint64_t count_lines(const uint8_t *bytes, size_t len)
     return lines;
 }
 
+/* What became of some bytes, of which so many went. What -EAGAIN leaves comes later. */
+static void take_note(struct ft_lines *lines, const uint8_t *bytes, size_t done, int rc)
+{
+    if (done > 0)
+        lines->within = bytes[done - 1] != '\n';
+    lines->broken = lines->within && rc && rc != -EAGAIN;
+}
+
 int ft_lines_write(struct ft_lines *lines, const uint8_t *bytes, size_t len, uint64_t *written)
 {
     size_t done;
@@ -50,11 +58,11 @@ int ft_lines_write(struct ft_lines *lines, const uint8_t *bytes, size_t len, uin
         rc = write_all(lines->fd, (const uint8_t *)"\n", 1, &done);
         if (rc)
             return rc;
-        lines->broken = false;
+        lines->within = lines->broken = false;
     }
     rc = write_all(lines->fd, bytes, len, &done);
     *written = count_lines(bytes, done);
-    lines->broken = done > 0 && bytes[done - 1] != '\n';
+    take_note(lines, bytes, done, rc);
     return rc;
 }
 
@@ -109,12 +117,10 @@ int ft_lines_try(struct ft_lines *lines, const uint8_t *bytes, size_t len, int t
         rc = write_some(lines->fd, (const uint8_t *)"\n", 1, timeout_ms, &newline);
         if (rc)
             return rc;
-        lines->broken = false;
+        lines->within = lines->broken = false;
     }
     rc = write_some(lines->fd, bytes, len, timeout_ms, done);
     *written = count_lines(bytes, *done);
-    /* What is left continues where this stopped. */
-    if (rc && rc != -EAGAIN)
-        lines->broken = *done > 0 && bytes[*done - 1] != '\n';
+    take_note(lines, bytes, *done, rc);
     return rc;
 }

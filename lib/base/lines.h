@@ -13,7 +13,8 @@
 
 struct ft_lines {
     int fd;
-    bool broken; /* the last write failed within a line: the next one ends that first */
+    bool within; /* what was written so far ends within a line */
+    bool broken; /* and its rest is lost: the next write ends that line first */
 };
 
 /* Writes complete lines, each with its newline; waits where the descriptor does not block.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/unit/unit.h"
@@ -16,6 +17,12 @@
 static int put(struct ft_lines *lines, const char *text, uint64_t *written)
 {
     return ft_lines_write(lines, (const uint8_t *)text, strlen(text), written);
+}
+
+static int try(struct ft_lines *lines, const char *bytes, size_t len, size_t *done,
+               uint64_t *written)
+{
+    return ft_lines_try(lines, (const uint8_t *)bytes, len, 0, done, written);
 }
 
 /* A full disk, which then has room again, breaks one line and no other. */
@@ -81,6 +88,44 @@ START_TEST(a_full_pipe_is_waited_for)
 }
 END_TEST
 
+/* A reader stops within a line and is started anew: the rest of that line is lost, and no other. */
+START_TEST(a_reader_that_left_within_a_line_breaks_no_other)
+{
+    static char block[4 * 4096], text[4 * 4096];
+    char name[] = "check_lines.XXXXXX";
+    struct ft_lines lines;
+    uint64_t written;
+    size_t done;
+    int reader;
+
+    signal(SIGPIPE, SIG_IGN);
+    memset(block, 'x', sizeof(block));
+    block[sizeof(block) - 1] = '\n';
+    ck_assert_ptr_nonnull(mkdtemp(name));
+    ck_assert_int_eq(chdir(name), 0);
+    ck_assert_int_eq(mkfifo("fifo", 0600), 0);
+    reader = open("fifo", O_RDONLY | O_NONBLOCK);
+    lines = (struct ft_lines){.fd = open("fifo", O_WRONLY | O_NONBLOCK)};
+    ck_assert_int_eq(fcntl(lines.fd, F_SETPIPE_SZ, 8192), 8192);
+    ck_assert_int_eq(try(&lines, block, sizeof(block), &done, &written), -EAGAIN);
+    ck_assert_uint_eq(done, 8192);
+    close(reader);
+    ck_assert_int_eq(try(&lines, block + done, sizeof(block) - done, &done, &written), -EPIPE);
+    reader = open("fifo", O_RDONLY | O_NONBLOCK);
+    ck_assert_int_eq(read(reader, text, sizeof(text)), 8192);
+    ck_assert_int_eq(try(&lines, "one\ntwo\n", 8, &done, &written), 0);
+    ck_assert_uint_eq(written, 2);
+    memset(text, 0, sizeof(text));
+    ck_assert_int_gt(read(reader, text, sizeof(text)), 0);
+    ck_assert_str_eq(text, "\none\ntwo\n");
+    close(reader);
+    close(lines.fd);
+    unlink("fifo");
+    ck_assert_int_eq(chdir(".."), 0);
+    rmdir(name);
+}
+END_TEST
+
 START_TEST(no_descriptor_is_an_error)
 {
     struct ft_lines lines = {.fd = -1};
@@ -92,4 +137,4 @@ START_TEST(no_descriptor_is_an_error)
 END_TEST
 
 FT_UNIT_MAIN("lines", a_full_disk_breaks_one_line, a_full_pipe_is_waited_for,
-             no_descriptor_is_an_error)
+             a_reader_that_left_within_a_line_breaks_no_other, no_descriptor_is_an_error)
