@@ -322,37 +322,10 @@ void ft_options_free(const struct ft_option_table *table, void *config)
     free(config);
 }
 
-/* Length of what two keys share up to their last common point, the point included. */
-static size_t shared_sections(const char *a, const char *b)
-{
-    size_t shared = 0;
-
-    for (size_t i = 0; a[i] && a[i] == b[i]; i++)
-        if (a[i] == '.')
-            shared = i + 1;
-    return shared;
-}
-
-static unsigned depth_of(const char *key, size_t len)
-{
-    unsigned depth = 0;
-
-    for (size_t i = 0; i < len; i++)
-        depth += key[i] == '.';
-    return depth;
-}
-
-static void print_option(const struct ft_option *o, const char *last, const void *config, FILE *out)
+static void print_option(const struct ft_option *o, const char *name, const void *config, FILE *out)
 {
     const void *target = (const char *)config + o->offset;
-    size_t from = shared_sections(o->key, last);
-    const char *name = o->key + from;
-    const char *point;
 
-    for (; (point = strchr(name, '.')); name = point + 1)
-        fprintf(out, "%*s%.*s:\n", (int)(2 * depth_of(o->key, (size_t)(name - o->key))), "",
-                (int)(point - name), name);
-    fprintf(out, "%*s", (int)(2 * depth_of(o->key, (size_t)(name - o->key))), "");
     if ((o->type == FT_OPTION_STRING || o->type == FT_OPTION_ENDPOINT) && !*(char *const *)target) {
         fprintf(out, "# %s:\n", name);
         return;
@@ -362,14 +335,41 @@ static void print_option(const struct ft_option *o, const char *last, const void
     fputc('\n', out);
 }
 
+/* The first option of a section. */
+static const struct ft_option *first_of(const struct ft_option_table *table, const char *key,
+                                        size_t len)
+{
+    const struct ft_option *o = table->options;
+
+    while (strncmp(o->key, key, len) != 0)
+        o++;
+    return o;
+}
+
+/* The options of a section, whose keys begin with so many bytes; those of one in it where the first
+ * of them stands, as they need not stand together in the table. */
+static void print_section(const struct ft_option_table *table, const char *section, size_t len,
+                          int depth, const void *config, FILE *out)
+{
+    for (const struct ft_option *o = table->options; o->key; o++) {
+        const char *name = o->key + len, *point = strchr(name, '.');
+        size_t inner = point ? (size_t)(point + 1 - o->key) : 0;
+
+        if (strncmp(o->key, section, len) != 0 || (point && first_of(table, o->key, inner) != o))
+            continue;
+        fprintf(out, "%*s", 2 * depth, "");
+        if (point) {
+            fprintf(out, "%.*s:\n", (int)(point - name), name);
+            print_section(table, o->key, inner, depth + 1, config, out);
+        } else {
+            print_option(o, name, config, out);
+        }
+    }
+}
+
 void ft_options_print(const struct ft_option_table *table, const void *config, FILE *out)
 {
-    const char *last = "";
-
-    for (const struct ft_option *o = table->options; o->key; o++) {
-        print_option(o, last, config, out);
-        last = o->key;
-    }
+    print_section(table, "", 0, 0, config, out);
 }
 
 /* Text as mdoc(7) takes it: each sentence on a line of its own, no line a request by accident. */

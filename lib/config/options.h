@@ -49,7 +49,7 @@ struct ft_option {
     const char *help;           /* one or two plain sentences, for the manual page */
 };
 
-/* Table ends with a NULL key. The keys of a section ("kafka.") stand together. */
+/* Table ends with a NULL key. */
 struct ft_option_table {
     const char *program;
     const struct ft_option *options;

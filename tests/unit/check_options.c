@@ -20,6 +20,8 @@ struct config {
     char *listen;
     int level;
     uint64_t deep;
+    uint64_t late;
+    uint64_t deeper;
 };
 
 static const char *const levels[] = {"error", "info", "debug", NULL};
@@ -40,6 +42,9 @@ static const struct ft_option options[] = {
      NULL, "Where."},
     {"log.level", FT_OPTION_ENUM, offsetof(struct config, level), "info", 0, 0, levels, "How."},
     {"log.a.deep", FT_OPTION_UINT, offsetof(struct config, deep), "7", 0, 0, NULL, "Deep."},
+    /* Behind others. */
+    {"join.late", FT_OPTION_UINT, offsetof(struct config, late), "8", 0, 0, NULL, "Late."},
+    {"log.a.deeper", FT_OPTION_UINT, offsetof(struct config, deeper), "9", 0, 0, NULL, "Deeper."},
     {NULL, 0, 0, NULL, 0, 0, NULL, NULL},
 };
 
@@ -273,6 +278,7 @@ START_TEST(prints_what_loads_to_the_same)
                          "  share: 0.1\n"
                          "  window: 10s\n"
                          "  flush: 0ns\n"
+                         "  late: 8\n"
                          "spool:\n"
                          "  bytes: 64MiB\n"
                          "http:\n"
@@ -280,7 +286,8 @@ START_TEST(prints_what_loads_to_the_same)
                          "log:\n"
                          "  level: info\n"
                          "  a:\n"
-                         "    deep: 7\n");
+                         "    deep: 7\n"
+                         "    deeper: 9\n");
     check_round_trip(
         "name: \"q\\\"b\\\\s\\n\\t\\x01\\x85\\xe9 #: ü\\u2028\\ufffe\\ufeff\\U0001f600\"\n"
         "note: null and void\n"
