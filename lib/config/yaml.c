@@ -45,6 +45,8 @@ struct document {
 struct parse {
     yaml_parser_t parser;
     struct ft_diag *diag;
+    const char *text;
+    size_t len;
     const char *file;
     struct document *document;
     struct ft_yaml *open[DEPTH_MAX];
@@ -230,13 +232,26 @@ static bool take_event(struct parse *p, const yaml_event_t *event)
     }
 }
 
+/* Of what cannot be in a file at all the library says but at which byte it is. */
+static unsigned line_of_problem(const struct parse *p)
+{
+    const yaml_parser_t *y = &p->parser;
+    unsigned line = 1;
+
+    if (y->error != YAML_READER_ERROR)
+        return (unsigned)y->problem_mark.line + 1;
+    for (size_t i = 0; i < y->problem_offset && i < p->len; i++)
+        line += p->text[i] == '\n';
+    return line;
+}
+
 static bool syntax_error(struct parse *p)
 {
     const yaml_parser_t *y = &p->parser;
 
     if (y->error == YAML_MEMORY_ERROR)
         return out_of_memory(p);
-    ft_diag_add(p->diag, p->file, (unsigned)y->problem_mark.line + 1, "not valid YAML: %s%s%s",
+    ft_diag_add(p->diag, p->file, line_of_problem(p), "not valid YAML: %s%s%s",
                 y->problem ? y->problem : "unreadable", y->context ? " " : "",
                 y->context ? y->context : "");
     return false;
@@ -260,7 +275,7 @@ static bool take_events(struct parse *p)
 
 struct ft_yaml *ft_yaml_parse(const char *text, size_t len, const char *file, struct ft_diag *diag)
 {
-    struct parse p = {.diag = diag, .file = file};
+    struct parse p = {.diag = diag, .text = text, .len = len, .file = file};
     size_t before = ft_diag_count(diag);
     bool ok;
 

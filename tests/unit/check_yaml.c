@@ -83,6 +83,8 @@ START_TEST(complains_with_file_and_line)
     expect("a: \"x\\0y\"\n", "f.yaml:1: a zero byte in a value\n");
     expect("a: [1\nb: 2\n", "f.yaml:2: not valid YAML: did not find expected ',' or ']' while "
                             "parsing a flow sequence\n");
+    expect("a: 1\nb: 2\n\nc: \xff\n", "f.yaml:4: not valid YAML: invalid leading UTF-8 octet\n");
+    expect("a: 1\r\nb: \x01\n", "f.yaml:2: not valid YAML: control characters are not allowed\n");
     memset(deep, '[', 100);
     memset(deep + 100, ']', 99);
     deep[199] = '\0';
