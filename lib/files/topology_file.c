@@ -67,7 +67,8 @@ static const char *text_of(struct reader *r, const struct entry *entry, const ch
     key_of(key, entry, name);
     if (!node)
         ft_yaml_complain(r->diag, entry->node, key, "is missing");
-    else if (ft_yaml_kind(node) != FT_YAML_SCALAR || *ft_yaml_text(node) == '\0')
+    else if (ft_yaml_kind(node) != FT_YAML_SCALAR || *ft_yaml_text(node) == '\0' ||
+             ft_yaml_is_null(node))
         ft_yaml_complain(r->diag, node, key, "has to be a name");
     else
         return ft_yaml_text(node);

@@ -212,6 +212,10 @@ START_TEST(names_keys_and_values_that_are_wrong)
            "t.yaml:10: key 'hosts[0].nics[0].rail': has to be a number from 0 to 65535\n"
            "t.yaml:10: key 'hosts[0].nics[0].attach[0].porf': is not known\n"
            "t.yaml:10: key 'hosts[0].nics[0].attach[0].port': is missing\n");
+    expect("fabric: lab\nswitches:\n  - {name: ~}\n  - {name: null, ports: [{name: }]}\n",
+           "t.yaml:3: key 'switches[0].name': has to be a name\n"
+           "t.yaml:4: key 'switches[1].name': has to be a name\n"
+           "t.yaml:4: key 'switches[1].ports[0].name': has to be a name\n");
     expect("- a\n- b\n", "t.yaml:1: has to be a map\n");
     expect("fabric: x\nfabric: y\n", "t.yaml:2: key 'fabric': is given twice (first in line 1)\n");
 }
