@@ -32,12 +32,20 @@ void ft_json_enum_text(const ProtobufCEnumDescriptor *type, int32_t value,
 /* The value of such a text, numbers excepted; -EINVAL when there is none. */
 int ft_json_enum_parse(const ProtobufCEnumDescriptor *type, const char *text, int32_t *value);
 
+/* Who wrote what is read. */
+enum ft_json_writer {
+    FT_JSON_BY_HAND,  /* maybe: an unknown member is an error, so that a misspelt field is not lost
+                       */
+    FT_JSON_BY_NEWER, /* a program that may be newer: its members, and words of enums, that are not
+                         known here are absent */
+};
+
 /* Parses one JSON object into a new message, to be freed with protobuf_c_message_free_unpacked().
  * The object names its type in a string member; pick gives the descriptor of that name, NULL for an
- * unknown one (-EINVAL). Any other unknown member is an error, so that a misspelt field is not
- * lost; so is a member given twice. null is an absent member. 64-bit integers may be strings of
- * digits. -EINVAL with a reason in error (error_bytes > 0, it names the member), -ENOMEM. */
-int ft_json_read(const char *text, size_t len, const char *member,
+ * unknown one (-EINVAL). A member given twice is an error. null is an absent member. 64-bit
+ * integers may be strings of digits. -EINVAL with a reason in error (error_bytes > 0, it names the
+ * member), -ENOMEM. */
+int ft_json_read(const char *text, size_t len, enum ft_json_writer by, const char *member,
                  const ProtobufCMessageDescriptor *(*pick)(const char *name),
                  ProtobufCMessage **message, char *error, size_t error_bytes);
 

@@ -25,6 +25,7 @@ struct location {
 #define PATH_BYTES 160
 
 struct reading {
+    enum ft_json_writer by;
     const char *type_member;
     char *error;
     size_t error_bytes;
@@ -268,6 +269,18 @@ static int read_field(const json_t *value, const ProtobufCFieldDescriptor *f,
     return 0;
 }
 
+/* A value of an enum that a newer program knows. */
+static bool is_newer_word(const json_t *value, const ProtobufCFieldDescriptor *f,
+                          const struct reading *reading)
+{
+    const char *text = json_string_value(value);
+    int32_t v;
+
+    return reading->by == FT_JSON_BY_NEWER && f->type == PROTOBUF_C_TYPE_ENUM &&
+           f->label != PROTOBUF_C_LABEL_REPEATED && text &&
+           ft_json_enum_parse(f->descriptor, text, &v) != 0;
+}
+
 /* location is NULL for the outermost object, the only one that names its type. */
 static int read_message(const json_t *object, const ProtobufCMessageDescriptor *descriptor,
                         const struct reading *reading, const struct location *location,
@@ -289,9 +302,10 @@ static int read_message(const json_t *object, const ProtobufCMessageDescriptor *
         const ProtobufCFieldDescriptor *f =
             protobuf_c_message_descriptor_get_field_by_name(descriptor, here.name);
 
-        if (f && !json_is_null(value))
+        if (f && !json_is_null(value) && !is_newer_word(value, f, reading))
             rc = read_field(value, f, reading, &here, (uint8_t *)m);
-        else if (!f && (location || strcmp(here.name, reading->type_member) != 0))
+        else if (!f && reading->by == FT_JSON_BY_HAND &&
+                 (location || strcmp(here.name, reading->type_member) != 0))
             rc = complain(reading, &here, "unknown");
     }
     if (rc) {
@@ -369,11 +383,11 @@ static json_t *load(const char *text, size_t len, const struct reading *reading)
     return root;
 }
 
-int ft_json_read(const char *text, size_t len, const char *member,
+int ft_json_read(const char *text, size_t len, enum ft_json_writer by, const char *member,
                  const ProtobufCMessageDescriptor *(*pick)(const char *name),
                  ProtobufCMessage **message, char *error, size_t error_bytes)
 {
-    struct reading reading = {member, error, error_bytes};
+    struct reading reading = {by, member, error, error_bytes};
     const struct location location = {NULL, member, NO_INDEX};
     json_t *root = load(text, len, &reading);
     const ProtobufCMessageDescriptor *descriptor;

@@ -394,8 +394,8 @@ static const ProtobufCMessageDescriptor *pick_schema(const char *schema)
     return k ? k->descriptor : NULL;
 }
 
-int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **record, char *error,
-                        size_t error_bytes)
+static int read_record(const char *line, size_t len, enum ft_json_writer by,
+                       Fabrictrace__Record **record, char *error, size_t error_bytes)
 {
     ProtobufCMessage *message;
     Fabrictrace__Record *r = malloc(sizeof(*r));
@@ -406,7 +406,7 @@ int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **reco
         return -ENOMEM;
     }
     fabrictrace__record__init(r);
-    rc = ft_json_read(line, len, "schema", pick_schema, &message, error, error_bytes);
+    rc = ft_json_read(line, len, by, "schema", pick_schema, &message, error, error_bytes);
     if (rc) {
         free(r);
         return rc;
@@ -417,6 +417,18 @@ int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **reco
     r->observation = (Fabrictrace__Observation *)message;
     *record = r;
     return 0;
+}
+
+int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **record, char *error,
+                        size_t error_bytes)
+{
+    return read_record(line, len, FT_JSON_BY_HAND, record, error, error_bytes);
+}
+
+int ft_record_from_newer(const char *line, size_t len, Fabrictrace__Record **record, char *error,
+                         size_t error_bytes)
+{
+    return read_record(line, len, FT_JSON_BY_NEWER, record, error, error_bytes);
 }
 
 void ft_record_free(Fabrictrace__Record *record)

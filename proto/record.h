@@ -45,6 +45,10 @@ int ft_record_to_json(const Fabrictrace__Record *record, struct ft_writer *w);
  * -ENOMEM. */
 int ft_record_from_json(const char *line, size_t len, Fabrictrace__Record **record, char *error,
                         size_t error_bytes);
+
+/* The same of what a program wrote that may be newer than this one (FT_JSON_BY_NEWER). */
+int ft_record_from_newer(const char *line, size_t len, Fabrictrace__Record **record, char *error,
+                         size_t error_bytes);
 void ft_record_free(Fabrictrace__Record *record);
 
 /* A batch to send. -ENOSPC when the writer fails. */

@@ -66,8 +66,8 @@ static int add_records(struct ft_captured *c, const struct ft_value *records, co
     for (size_t i = 0; i < ft_value_count(records); i++) {
         char *text = ft_value_dump(ft_value_at(records, i)), error[ERROR_BYTES];
         Fabrictrace__Record *record;
-        int rc =
-            text ? ft_record_from_json(text, strlen(text), &record, error, sizeof(error)) : -ENOMEM;
+        int rc = text ? ft_record_from_newer(text, strlen(text), &record, error, sizeof(error))
+                      : -ENOMEM;
 
         free(text);
         if (rc == -EINVAL) {
@@ -147,7 +147,7 @@ static int read_lines(struct ft_captured *c, const char *text, size_t len, const
 
         number++;
         if (is_used(line, bytes)) {
-            rc = ft_record_from_json(line, bytes, &record, error, sizeof(error));
+            rc = ft_record_from_newer(line, bytes, &record, error, sizeof(error));
             if (rc == -EINVAL)
                 ft_diag_add(diag, file, number, "%s", error);
             if (rc)

@@ -23,7 +23,8 @@ static const ProtobufCMessageDescriptor *pick_hash(const char *name)
 static int add_set(struct ft_hashes_list *list, const char *text, char *error, size_t bytes)
 {
     ProtobufCMessage *message;
-    int rc = ft_json_read(text, strlen(text), "schema", pick_hash, &message, error, bytes);
+    int rc = ft_json_read(text, strlen(text), FT_JSON_BY_NEWER, "schema", pick_hash, &message,
+                          error, bytes);
 
     if (rc)
         return rc;

@@ -92,7 +92,8 @@ static int read_line(struct before *b, const char *line, size_t len, const struc
 {
     ProtobufCMessage *message;
     Fabrictrace__PlannedFlow *flow;
-    int rc = ft_json_read(line, len, "schema", pick_schema, &message, error, error_bytes);
+    int rc = ft_json_read(line, len, FT_JSON_BY_HAND, "schema", pick_schema, &message, error,
+                          error_bytes);
 
     if (rc)
         return rc;

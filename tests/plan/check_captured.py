@@ -155,6 +155,14 @@ class Captured(unittest.TestCase):
         self.assertEqual(error["limited"], {"count": 2, "median": 0, "p90": 0, "worst": 0})
         self.assertEqual(error["loads"], {"count": 2, "median": 0, "p90": 0, "worst": 0})
 
+    def test_records_of_a_newer_daemon(self):
+        """What they say beside is passed over."""
+        newer = [{**r, "weather": {"wind": [1]}, "tuple_source": "dreamt"} for r in self.COLLISION]
+        for record in newer:
+            for hop in record.get("hops", ()):
+                hop["evidence"] = "dreamt"
+        self.assertEqual(self.compare(newer), self.compare(self.COLLISION))
+
     def test_error_is_told(self):
         """The model gives each 50 Gb/s: 40 measured is a quarter off, and the link carries 125 Gb/s
         by nobody's account but 20 that no flow explains."""

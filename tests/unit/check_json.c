@@ -53,7 +53,8 @@ static int read_as(const char *text, const ProtobufCMessageDescriptor *descripto
                  text + object);
     ck_assert(ft_writer_ok(&w));
     picked = descriptor;
-    rc = ft_json_read((const char *)w.bytes, w.len, "type", pick, message, error, error_bytes);
+    rc = ft_json_read((const char *)w.bytes, w.len, FT_JSON_BY_HAND, "type", pick, message, error,
+                      error_bytes);
     ft_writer_free(&w);
     return rc;
 }

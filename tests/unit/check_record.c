@@ -214,6 +214,34 @@ static void key_is(const char *line, const char *expected)
     "\"flow\":{\"src\":\"10.0.1.1\",\"dst\":\"10.0.3.1\",\"sport\":49441,\"dport\":4791,"          \
     "\"proto\":17}"
 
+/* Members and words that are not known yet, at any depth, are absent; what is wrong stays so. */
+START_TEST(lines_of_newer_programs)
+{
+    static const char newer[] =
+        "{\"schema\":\"fabrictrace.path.v1\",\"colour\":{\"a\":[1,null]},\"role\":\"herald\","
+        "\"state\":\"resolved\",\"hops\":[{\"switch\":\"s\",\"mood\":1,\"evidence\":\"dreamt\"}],"
+        "\"tuple_source\":77}";
+    static const char wrong[] = "{\"schema\":\"fabrictrace.path.v1\",\"role\":true}";
+    Fabrictrace__Record *record;
+    char error[200];
+
+    ck_assert_int_eq(ft_record_from_json(newer, strlen(newer), &record, error, sizeof(error)),
+                     -EINVAL);
+    ck_assert_str_eq(error, "member 'colour': unknown");
+    ck_assert_int_eq(ft_record_from_newer(newer, strlen(newer), &record, error, sizeof(error)), 0);
+    ck_assert(!record->path->has_role);
+    ck_assert_int_eq(record->path->state, FABRICTRACE__STATE__STATE_RESOLVED);
+    ck_assert_uint_eq(record->path->n_hops, 1);
+    ck_assert_str_eq(record->path->hops[0]->switch_, "s");
+    ck_assert(!record->path->hops[0]->has_evidence);
+    ck_assert_int_eq(record->path->tuple_source, 77);
+    ft_record_free(record);
+    ck_assert_int_eq(ft_record_from_newer(wrong, strlen(wrong), &record, error, sizeof(error)),
+                     -EINVAL);
+    ck_assert_str_eq(error, "member 'role': the name of a value is needed");
+}
+END_TEST
+
 START_TEST(keys)
 {
     Fabrictrace__Record none = FABRICTRACE__RECORD__INIT;
@@ -455,6 +483,6 @@ START_TEST(flows_and_tuples)
 }
 END_TEST
 
-FT_UNIT_MAIN("record", table_covers_the_contract, every_kind_there_and_back, refused_lines, keys,
-             keys_of_every_kind, long_keys_are_cut, batches, records_of_newer_peers,
-             batch_that_expands, flows_and_tuples)
+FT_UNIT_MAIN("record", table_covers_the_contract, every_kind_there_and_back, refused_lines,
+             lines_of_newer_programs, keys, keys_of_every_kind, long_keys_are_cut, batches,
+             records_of_newer_peers, batch_that_expands, flows_and_tuples)
