@@ -22,18 +22,45 @@ static int compare_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "");
 }
 
-/* By communicator, operation and number. */
-static int compare_records(const void *a, const void *b)
+static int compare_numbers(uint64_t a, uint64_t b)
 {
-    const Fabrictrace__Collective *x = *(Fabrictrace__Collective *const *)a;
-    const Fabrictrace__Collective *y = *(Fabrictrace__Collective *const *)b;
+    return (a > b) - (a < b);
+}
+
+/* By communicator, operation, number, rank, and of a transfer its peer. */
+static int compare_operations(const Fabrictrace__Collective *x, const Fabrictrace__Collective *y)
+{
     int order = compare_text(x->comm_id, y->comm_id);
 
     if (order == 0)
         order = compare_text(x->op, y->op);
     if (order == 0)
-        order = (x->sequence > y->sequence) - (x->sequence < y->sequence);
-    return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
+        order = compare_numbers(x->sequence, y->sequence);
+    if (order == 0)
+        order = compare_numbers(x->rank, y->rank);
+    return order ? order : compare_numbers(x->peer, y->peer);
+}
+
+/* Of those that are alike the newest is the last. */
+static int compare_records(const void *a, const void *b)
+{
+    const Fabrictrace__Collective *x = *(Fabrictrace__Collective *const *)a;
+    const Fabrictrace__Collective *y = *(Fabrictrace__Collective *const *)b;
+    int order = compare_operations(x, y);
+
+    return order ? order : compare_numbers(x->time_ms, y->time_ms);
+}
+
+/* Transfers have no number of their own, and those of a CUDA graph the same each time: of all that
+ * a rank did so, the newest counts. */
+static uint32_t keep_newest(Fabrictrace__Collective **records, uint32_t count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (i + 1 == count || compare_operations(records[i], records[i + 1]) != 0)
+            records[kept++] = records[i];
+    return kept;
 }
 
 static int compare_starts(const void *a, const void *b)
@@ -100,6 +127,7 @@ static int list_inputs(struct making *m)
             m->ranked[m->ranked_count++] = (struct ranked){p->comm_id, p->src_rank, p->dst_rank, i};
     }
     ft_task_sort(c->task, m->records, m->record_count, sizeof(*m->records), compare_records);
+    m->record_count = keep_newest(m->records, m->record_count);
     ft_task_sort(c->task, m->ranked, m->ranked_count, sizeof(*m->ranked), compare_ranked);
     for (uint32_t i = 0; i < m->ranked_count; i++)
         m->t->edge_flows[i] = m->ranked[i].flow;

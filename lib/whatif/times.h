@@ -5,13 +5,13 @@
  * How long captured collectives would take on other paths: each as rounds of dependent flows that
  * the fluid model plays (lib/sim/fluid.h).
  *
- * Of each communicator and operation the newest one that the most ranks reported. What a rank sent
- * a peer goes over the flows that are certain to be of the two, in equal parts. A ring of n ranks
- * has n - 1 rounds (AllReduce twice as many), played as at most 8 longer ones; anything else is one
- * round, as trees and point-to-point transfers are pipelines. One follows another in its
- * communicator after the same pause as was measured; communicators of a job run beside each other.
- * Flows of no collective take what is theirs while all flows send. What runs inside a host is not
- * seen, and costs nothing here. Owner: the caller.
+ * Of each communicator and operation the newest one that the most ranks reported; of transfers of a
+ * rank to a peer the newest. What a rank sent a peer goes over the flows that are certain to be of
+ * the two, in equal parts. A ring of n ranks has n - 1 rounds (AllReduce twice as many), played as
+ * at most 8 longer ones; anything else is one round, as trees and point-to-point transfers are
+ * pipelines. One follows another in its communicator after the same pause as was measured;
+ * communicators of a job run beside each other. Flows of no collective take what is theirs while
+ * all flows send. What runs inside a host is not seen, and costs nothing here. Owner: the caller.
  */
 #include <stdint.h>
 

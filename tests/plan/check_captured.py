@@ -238,6 +238,20 @@ class Captured(unittest.TestCase):
         self.assertAlmostEqual(times("spray")["Send"], 1, 5)
         self.assertAlmostEqual(found["spray"]["step_us"]["mean"] / 1e6, 5, 5)
 
+    def test_the_newest_of_many(self):
+        """Transfers have no number, and a CUDA graph that is launched again gives its operations those of the
+        launch before: of a file with many of either each counts once, the newest."""
+        gb = 12_500_000_000
+        records = [path(1, 3, 1, 50), path(3, 1, 1, 50)]
+        for k, took_s in ((0, 3), (2, 1), (1, 2)):
+            records += [collective("Send", 0, {2: gb}, 10 * k, took_s, None, "", peer=2),
+                        *(collective("AllReduce", r, {2 - r: gb}, 10 * k + 5, took_s, 7) for r in (0, 2))]
+        times = {t["op"]: t for t in self.compare(records)["observed"]["times"]}
+        self.assertEqual({op: (t["ranks_seen"], t["edges"], t["measured_us"]) for op, t in times.items()},
+                         {"Send": (1, 1, 10 ** 6), "AllReduce": (2, 2, 10 ** 6)})
+        for op in "Send", "AllReduce":
+            self.assertAlmostEqual(times[op]["time_us"]["mean"], 1e6, -1)
+
     def test_rounds_and_unknown_edges(self):
         """A rank that nobody saw sending costs nothing, and is told; of two operations the complete
         one counts; what was long before the window does not."""
