@@ -364,6 +364,17 @@ static bool act(struct ft_run *run, int *exit_code)
     return run->action == ACTION_RUN && *exit_code == 0;
 }
 
+/* Whoever keeps what was printed has to know that some of it is missing. */
+static void check_printed(const struct ft_program *program, int *exit_code)
+{
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || *exit_code != 0)
+        return;
+    fprintf(stderr, "%s: standard output: %s\n", program->name,
+            errno ? strerror(errno) : "a part of it could not be written");
+    *exit_code = EX_IOERR;
+}
+
 struct ft_run *ft_run_new(const struct ft_program *program, int argc, char **argv, int *exit_code)
 {
     struct ft_run *run = calloc(1, sizeof(*run));
@@ -385,6 +396,7 @@ struct ft_run *ft_run_new(const struct ft_program *program, int argc, char **arg
         *exit_code = EX_USAGE;
     else if (act(run, exit_code))
         return run;
+    check_printed(program, exit_code);
     ft_run_free(run);
     return NULL;
 }

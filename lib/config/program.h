@@ -54,8 +54,8 @@ struct ft_program {
 };
 
 /* Reads the command line and the configuration. NULL when the program is to exit at once, with
- * *exit_code: 0 (--check, --help ...), EX_USAGE (64), EX_CONFIG (78), EX_OSERR. What there is to
- * say was said. */
+ * *exit_code: 0 (--check, --help ...), EX_USAGE (64), EX_CONFIG (78), EX_OSERR, EX_IOERR
+ * (74) where it could not be printed. What there is to say was said. */
 struct ft_run *ft_run_new(const struct ft_program *program, int argc, char **argv, int *exit_code);
 void ft_run_free(struct ft_run *run);
 

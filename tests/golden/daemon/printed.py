@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What --print-config prints is a configuration that prints the same: of each program its defaults, and each
-text and list of it with what YAML takes for something else."""
+text and list of it with what YAML takes for something else. What cannot be printed is no success."""
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -46,8 +47,17 @@ def test(program, file):
         equal(f"{program.name}: {text!r} reads back", printed(program, file), want)
 
 
+def test_full_disk(program):
+    for word in "--print-config", "--version", "--help":
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([program, "-c", os.devnull, word], stdout=full, stderr=subprocess.PIPE, text=True)
+        equal(f"{program.name} {word}: a full disk is told", (done.returncode, done.stderr),
+              (74, f"{program.name}: standard output: No space left on device\n"))
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         for each in rig.DAEMON, rig.AGENT, rig.POLLER:
             test(each, Path(folder) / "printed.yaml")
+            test_full_disk(each)
     sys.exit(1 if rig.failures else 0)
