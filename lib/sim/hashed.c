@@ -16,17 +16,21 @@ static bool is_dead(const struct ft_topology *t, const bool *dead, uint32_t port
     return dead && (dead[port] || (peer != FT_NONE && dead[peer]));
 }
 
-/* The port of the switch on which the NIC hangs; FT_NONE. */
-static uint32_t last_port(const struct ft_topology *t, const bool *dead, uint32_t switch_id,
-                          uint32_t nic)
+/* The ports of the switch on which the NIC hangs. False: there is none. */
+static bool find_last(struct ft_choice *c, const struct ft_topology *t, const bool *dead,
+                      uint32_t switch_id, uint32_t nic)
 {
     const struct ft_nic *n = ft_topology_nic(t, nic);
 
-    for (uint32_t i = 0; i < n->attach_count; i++)
+    c->t = t;
+    c->at = ft_topology_switch(t, switch_id);
+    c->nic = FT_NONE;
+    c->count = 0;
+    for (uint32_t i = 0; i < n->attach_count && c->count < FT_HASH_MEMBERS_MAX; i++)
         if (ft_topology_port(t, n->attach[i])->switch_id == switch_id &&
             !is_dead(t, dead, n->attach[i]))
-            return n->attach[i];
-    return FT_NONE;
+            c->links[c->count++] = n->attach[i];
+    return c->count > 0;
 }
 
 /* Whether so many links that are not down lead from a switch to one of the NIC's: routing takes a
@@ -37,7 +41,7 @@ static bool is_reached(const struct ft_topology *t, const bool *dead, uint32_t s
     struct ft_choice choice;
 
     if (left == 0)
-        return last_port(t, dead, switch_id, dst_nic) != FT_NONE;
+        return find_last(&choice, t, dead, switch_id, dst_nic);
     if (!ft_choice_find(&choice, t, switch_id, dst_nic, left - 1))
         return false;
     for (uint32_t i = 0; i < choice.count; i++) {
@@ -59,12 +63,25 @@ static bool leads_on(const struct ft_topology *t, const bool *dead, uint32_t lin
                      is_reached(t, dead, ft_topology_port(t, peer)->switch_id, dst_nic, left));
 }
 
+/* The chosen link, where there is one to choose; FT_NONE with the reason in *rc. */
+static uint32_t choose(const struct ft_choice *choice, const struct ft_tuple *tuple, uint32_t in,
+                       ft_hashed_fn fn, void *arg, int *rc)
+{
+    uint32_t chosen;
+
+    if (choice->count <= 1)
+        return choice->count ? choice->links[0] : FT_NONE;
+    *rc = -ENODATA;
+    chosen = fn(arg, choice, in, tuple);
+    return chosen < choice->count ? choice->links[chosen] : FT_NONE;
+}
+
 /* The link that the switch takes; FT_NONE with the reason in *rc. */
 static uint32_t next_link(const struct ft_topology *t, const bool *dead,
                           const struct ft_tuple *tuple, uint32_t in, uint32_t dst_nic, bool routed,
                           ft_hashed_fn fn, void *arg, int *rc)
 {
-    uint32_t at = ft_topology_port(t, in)->switch_id, alive = 0, chosen;
+    uint32_t at = ft_topology_port(t, in)->switch_id, alive = 0;
     uint32_t distance = ft_choice_distance(t, at, dst_nic);
     struct ft_choice choice;
 
@@ -77,11 +94,7 @@ static uint32_t next_link(const struct ft_topology *t, const bool *dead,
                    : !is_dead(t, dead, choice.links[i]))
             choice.links[alive++] = choice.links[i];
     choice.count = alive;
-    if (alive <= 1)
-        return alive ? choice.links[0] : FT_NONE;
-    *rc = -ENODATA;
-    chosen = fn(arg, &choice, in, tuple);
-    return chosen < alive ? choice.links[chosen] : FT_NONE;
+    return choose(&choice, tuple, in, fn, arg, rc);
 }
 
 int ft_hashed_path(const struct ft_topology *t, const bool *dead, const struct ft_tuple *tuple,
@@ -95,11 +108,14 @@ int ft_hashed_path(const struct ft_topology *t, const bool *dead, const struct f
     if (is_dead(t, dead, from))
         return rc;
     while (p.hop_count < FT_PATH_HOPS_MAX) {
-        uint32_t out = last_port(t, dead, ft_topology_port(t, in)->switch_id, dst_nic);
-        bool last = out != FT_NONE;
+        struct ft_choice choice;
+        bool last = find_last(&choice, t, dead, ft_topology_port(t, in)->switch_id, dst_nic);
+        uint32_t out;
 
         if (!last)
             out = next_link(t, dead, tuple, in, dst_nic, routed, fn, arg, &rc);
+        else
+            out = routed ? choose(&choice, tuple, in, fn, arg, &rc) : choice.links[0];
         if (out == FT_NONE)
             return rc;
         p.hops[p.hop_count++] = (struct ft_hop){in, out};

@@ -17,8 +17,9 @@ typedef uint32_t (*ft_hashed_fn)(void *arg, const struct ft_choice *choice, uint
                                  const struct ft_tuple *tuple);
 
 /* From the port that the source hangs on. dead: by port; NULL: none. routed: switches do not choose
- * links either behind which all ways are dead; else fn knows. -EHOSTUNREACH; -ENODATA where
- * a choice is not known. */
+ * links either behind which all ways are dead, and the last one chooses among the ports of the NIC,
+ * if there are several; else fn knows, and of those ports it is the first. -EHOSTUNREACH; -ENODATA
+ * where a choice is not known. */
 int ft_hashed_path(const struct ft_topology *t, const bool *dead, const struct ft_tuple *tuple,
                    uint32_t from, uint32_t dst_nic, bool routed, ft_hashed_fn fn, void *arg,
                    struct ft_path *path);

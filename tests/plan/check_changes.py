@@ -3,13 +3,17 @@
 """`fabrictrace whatif --records` with one thing changed at a time: queue pairs, speeds, spines, what is down;
 and the times of collectives of each kind. Every figure is worked out by hand beside it. Runs in the build
 folder."""
+import collections
 import json
 import math
 import os
 import pathlib
+import socket
+import struct
 import subprocess
 import tempfile
 import unittest
+import zlib
 
 TOOL = os.environ.get("FABRICTRACE", "cli/fabrictrace")
 GBPS = 10 ** 9
@@ -247,6 +251,33 @@ class TwoLeaves(Tool):
             rc, _, err = self.run_tool(0, list(self.flows()), "--failed", "leaf00,spine1", "--policy", policy)
             self.assertEqual(rc, 65)
             self.assertIn("no path left", err)
+
+
+class OneLeaf(Tool):
+    """A NIC on the second leaf by four ports, as one aggregate; four flows to it, of which each port had one."""
+
+    @staticmethod
+    def fabric(spines):
+        attach = ", ".join(f"{{switch: leaf1, port: p{p}}}" for p in range(HOSTS))
+        lines = [line for line in fabric(spines).splitlines(keepends=True) if "switch: leaf1" not in line]
+        return "".join(lines) + f"  - {{name: wide, nics: [{{addresses: [{address(HOSTS)}], attach: [{attach}]}}]}}\n"
+
+    def test_the_last_switch_chooses(self):
+        """By its hash, among the ports of the NIC that are up: the most flows that one has are worked out here."""
+        flows, hashes = [], []
+        for number in range(HOSTS):
+            record = path(number, HOSTS, 0, 50)
+            record["hops"][2]["out"] = f"p{number}"
+            f = record["flow"]
+            key = socket.inet_aton(f["src"]) + socket.inet_aton(f["dst"]) + struct.pack(">HHB", f["sport"], 4791, 17)
+            hashes.append(zlib.crc32(key))
+            flows.append(record)
+        for ports, words in ((4, ()), (3, ("--failed", "leaf1/p2")), (2, ("--failed", "leaf1/p0,leaf1/p3"))):
+            most = max(collections.Counter(h % ports for h in hashes).values())
+            self.assertLess(most, HOSTS)
+            # Links between switches have room for all, and each flow wants a port of its own.
+            found = self.figures("crc32", 2, flows, "--draws", "1", "--fabric-speed", str(1000 * GBPS), *words)
+            self.assertAlmostEqual(found["slowest_share"]["max"], 1 / most, 5)
 
 
 class Collectives(Tool):
