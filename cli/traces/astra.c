@@ -52,6 +52,8 @@ static int group_index(struct run *r, uint32_t id, uint32_t *index)
 
 static uint64_t runtime_of(const struct ft_chakra_node *from)
 {
+    if (from->duration_us > UINT64_MAX / 1000)
+        return UINT64_MAX;
     return from->duration_us ? from->duration_us * 1000 : 1;
 }
 

@@ -307,6 +307,10 @@ int ft_astra_run(const struct ft_astra_input *in, uint64_t *finished_ns, char *e
     }
     while (sim.rc == 0 && ft_astra_proceed(sim.net))
         ;
+    if (sim.rc == 0 && ft_astra_net_endless(sim.net)) {
+        snprintf(error, error_bytes, "something takes more than a century: rates and sizes?");
+        sim.rc = -EINVAL;
+    }
     for (uint32_t i = 0; sim.rc == 0 && i < in->rank_count; i++)
         if (ft_astra_net_failed(sim.net) || ft_astra_sys_failed(sim.loads[i].sys))
             sim.rc = -ENOMEM;

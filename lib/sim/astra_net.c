@@ -9,6 +9,7 @@
 #include "lib/base/grow.h"
 #include "lib/base/table.h"
 
+#define END_NS      (UINT64_C(1) << 62)
 #define ENTRIES_MAX (1u << 30)
 #define SWITCH_NODE UINT32_MAX
 
@@ -72,7 +73,7 @@ struct ft_astra_net {
     struct event *heap;
     size_t count, size;
     struct ft_table *links, *matches;
-    bool failed;
+    bool failed, endless;
 };
 
 struct ft_astra_net *ft_astra_net_new(const struct ft_astra_network *network,
@@ -135,6 +136,11 @@ bool ft_astra_net_failed(const struct ft_astra_net *net)
     return net->failed;
 }
 
+bool ft_astra_net_endless(const struct ft_astra_net *net)
+{
+    return net->endless;
+}
+
 static bool before(const struct event *a, const struct event *b)
 {
     return a->time != b->time ? a->time < b->time : a->order < b->order;
@@ -147,13 +153,15 @@ static void push(struct ft_astra_net *net, uint64_t time, enum event_kind kind, 
     void *heap = ft_grow(net->heap, net->count, &net->size, sizeof(*net->heap));
     size_t at = net->count;
 
-    if (!heap) {
+    net->heap = heap ? heap : net->heap;
+    /* Beyond the end sums of times would begin anew. */
+    if (!heap || time > END_NS || time < net->now) {
+        net->endless = heap;
         net->failed = true;
         if (kind == EVENT_ARRIVED)
             free(what);
         return;
     }
-    net->heap = heap;
     net->count++;
     while (at > 0 && before(&event, &net->heap[(at - 1) / 2])) {
         net->heap[at] = net->heap[(at - 1) / 2];
@@ -177,6 +185,12 @@ static struct event pop(struct ft_astra_net *net)
     }
     net->heap[at] = last;
     return first;
+}
+
+/* So much later; whatever is too long for a number is beyond the end. */
+static uint64_t later(const struct ft_astra_net *net, double ns)
+{
+    return ns < (double)END_NS ? net->now + (uint64_t)ns : UINT64_MAX;
 }
 
 void ft_astra_wake(struct ft_astra_net *net, uint64_t time, uint32_t rank)
@@ -216,8 +230,8 @@ static void begin(struct ft_astra_net *net, struct link *link, struct message *m
 
     link->busy = true;
     message->at = link->key.to;
-    push(net, net->now + (uint64_t)(net->network.latency_ns[0] + time), EVENT_ARRIVED, 0, message);
-    push(net, net->now + (uint64_t)time, EVENT_FREE, 0, link);
+    push(net, later(net, net->network.latency_ns[0] + time), EVENT_ARRIVED, 0, message);
+    push(net, later(net, time), EVENT_FREE, 0, link);
 }
 
 static void forward(struct ft_astra_net *net, struct message *message)
@@ -268,8 +282,8 @@ static void jump(struct ft_astra_net *net, struct message *message)
     dst %= n->npus[dim];
     message->at = message->dst;
     push(net,
-         net->now + (uint64_t)(hops(n->shape[dim], n->npus[dim], src, dst) * n->latency_ns[dim] +
-                               (double)message->bytes / net->rate[dim]),
+         later(net, hops(n->shape[dim], n->npus[dim], src, dst) * n->latency_ns[dim] +
+                        (double)message->bytes / net->rate[dim]),
          EVENT_ARRIVED, 0, message);
 }
 

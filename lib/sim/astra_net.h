@@ -36,8 +36,9 @@ void ft_astra_send(struct ft_astra_net *net, uint64_t tag, uint32_t src, uint32_
 void ft_astra_receive(struct ft_astra_net *net, uint64_t tag, uint32_t src, uint32_t dst,
                       uint64_t bytes, void *what);
 
-/* The next moment; false when nothing is left, or memory is out. */
+/* The next moment; false when nothing is left, memory is out, or something ends beyond 2^62 ns. */
 bool ft_astra_proceed(struct ft_astra_net *net);
 bool ft_astra_net_failed(const struct ft_astra_net *net);
+bool ft_astra_net_endless(const struct ft_astra_net *net);
 
 #endif

@@ -264,7 +264,9 @@ static void handed_over(struct stream *s)
 
 static uint64_t reduce_ns(const struct ft_astra_sys *sys, uint64_t bytes)
 {
-    return 3 * (uint64_t)((double)bytes / sys->in->system.memory_bps * 1e9);
+    double ns = (double)bytes / sys->in->system.memory_bps * 1e9;
+
+    return ns < 1e18 ? 3 * (uint64_t)ns : UINT64_MAX;
 }
 
 void ft_astra_sys_received(struct ft_astra_sys *sys, void *what)

@@ -104,6 +104,19 @@ class Traces(unittest.TestCase):
             record("Send", 0, 6, 4, peer=2, size=3 * MIB, sequence=9),
             record("Recv", 2, 6, 4, peer=0, size=3 * MIB, sequence=9)]
 
+    def test_what_takes_for_ever_is_refused(self):
+        """Rates and delays that make times which no number of nanoseconds holds."""
+        self.assertEqual(self.export(self.STEP)[0], 0)
+        network = pathlib.Path(f"{self.prefix}.network.yml")
+        text = network.read_text()
+        for key, value in ("bandwidth", "1e-300"), ("latency", "1e300"), ("latency", "4e18"):
+            network.write_text(re.sub(f"(?m)^{key}:.*", f"{key}: [{value}]", text))
+            rc, out, err = self.tool("whatif", "--chakra", self.prefix, "--network", network, "--system",
+                                     f"{self.prefix}.system.json", "--groups", f"{self.prefix}.groups.json",
+                                     "--json")
+            self.assertEqual((rc, out), (65, ""), (key, value))
+            self.assertIn("takes more than a century", err)
+
     def test_written(self):
         rc, out, err = self.export(self.STEP, "train")
         self.assertEqual((rc, err), (0, ""))
