@@ -241,9 +241,15 @@ bool ft_past_restore(struct ft_past *p, const struct ft_history_event *from)
     Fabrictrace__Event *over =
         from->over ? fabrictrace__event__unpack(NULL, from->over_len, from->over) : NULL;
     struct past_event *e = NULL;
-    bool good = begun && (over || !from->over) && p->count < p->events_max && make_room(p) == 0;
+    bool good = begun && (over || !from->over);
 
-    if (good && (e = calloc(1, sizeof(*e)))) {
+    /* There was more room before: the oldest are dropped, as for one that is new. */
+    if (good && p->count >= p->events_max && !ft_past_forget_one(p)) {
+        p->dropped++;
+        goto out;
+    }
+    good = good && make_room(p) == 0 && (e = calloc(1, sizeof(*e)));
+    if (good) {
         e->begun = pack(begun, &e->begun_len);
         e->over = over ? pack(over, &e->over_len) : NULL;
         e->begun_ms = from->begun_ms;
@@ -257,11 +263,12 @@ bool ft_past_restore(struct ft_past *p, const struct ft_history_event *from)
             good = false;
         }
     }
+out:
     if (begun)
         fabrictrace__event__free_unpacked(begun, NULL);
     if (over)
         fabrictrace__event__free_unpacked(over, NULL);
-    return good && e;
+    return good;
 }
 
 bool ft_past_event(const struct ft_past *p, uint64_t number, struct ft_history_event *out)

@@ -16,7 +16,7 @@ void ft_past_free(struct ft_past *past);
 /* One is published; stands: it does from now on, else it is a happening or is over (cleared). */
 void ft_past_add(struct ft_past *past, const Fabrictrace__Event *event, bool stands);
 
-/* Takes one as it was kept before. False: it is none, or there is no room. */
+/* Takes one as it was kept before; over the cap as above. False: it is none, or without memory. */
 bool ft_past_restore(struct ft_past *past, const struct ft_history_event *event);
 
 /* The first whose number is this or a higher one. */

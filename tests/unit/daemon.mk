@@ -326,6 +326,12 @@ tests_unit_check_keeper_SOURCES = tests/unit/check_keeper.c tests/unit/unit.h
 tests_unit_check_keeper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_keeper_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_snapshot
+TESTS += tests/unit/check_snapshot
+tests_unit_check_snapshot_SOURCES = tests/unit/check_snapshot.c tests/unit/unit.h
+tests_unit_check_snapshot_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_snapshot_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 # What is made of flows and published, each module alone.
 made_tests = tests/unit/check_names tests/unit/check_events tests/unit/check_publish tests/unit/check_loads \
 	tests/unit/check_collisions tests/unit/check_emit

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A history's file that is read by a daemon with other limits, by another version, or whose clock
+ * was set back: daemon/history/snapshot.h. */
+#include "config.h"
+
+#include "daemon/history/snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/unit.h"
+
+#define WINDOW_MS  10000
+#define LINKS      200
+#define EVENTS_MAX 100
+
+static struct ft_history *history;
+static struct ft_sink *sink;
+static struct ft_events *events;
+static char path[] = "/tmp/check_snapshot.XXXXXX";
+static char error[256];
+
+static char *str(const char *s)
+{
+    return (char *)(uintptr_t)s;
+}
+
+static void publish(void *arg, const Fabrictrace__Record *record)
+{
+    struct ft_published out = {.record = record, .json = "{}", .json_len = 2};
+
+    (void)arg;
+    sink->write(sink->self, &out);
+}
+
+static void begin(size_t bytes_max, size_t events_max)
+{
+    const struct ft_history_config config = {100 * WINDOW_MS, bytes_max, events_max, 7};
+
+    sink = ft_history_new(&config, &history);
+    events = ft_events_new(EVENTS_MAX, &(struct ft_emitter){publish, NULL});
+    ck_assert(sink && events);
+    ft_history_watch(history, events);
+}
+
+static void end(void)
+{
+    ft_events_free(events);
+    sink->free(sink->self);
+    free(sink);
+}
+
+static void put_link(int64_t window, unsigned i)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Link link = FABRICTRACE__LINK__INIT;
+    char port[32];
+
+    snprintf(port, sizeof(port), "Ethernet%u", i);
+    link.has_window_start_ms = link.has_window_end_ms = true;
+    link.window_start_ms = (uint64_t)(window * WINDOW_MS);
+    link.window_end_ms = (uint64_t)((window + 1) * WINDOW_MS);
+    link.switch_ = str("leaf1");
+    link.port = port;
+    link.has_bytes = true;
+    link.bytes = UINT64_C(1000000000) + i;
+    record.kind_case = FABRICTRACE__RECORD__KIND_LINK;
+    record.link = &link;
+    publish(NULL, &record);
+}
+
+static void put_window(int64_t window, unsigned links)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Imbalance i = FABRICTRACE__IMBALANCE__INIT;
+
+    for (unsigned k = 0; k < links; k++)
+        put_link(window, k);
+    i.has_window_start_ms = i.has_window_end_ms = i.has_scope = true;
+    i.window_start_ms = (uint64_t)(window * WINDOW_MS);
+    i.window_end_ms = (uint64_t)((window + 1) * WINDOW_MS);
+    i.scope = FABRICTRACE__SCOPE__SCOPE_FABRIC;
+    i.name = str("lab");
+    record.kind_case = FABRICTRACE__RECORD__KIND_IMBALANCE;
+    record.imbalance = &i;
+    publish(NULL, &record);
+}
+
+static Fabrictrace__Event event_of(const char *subject, int64_t window)
+{
+    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+
+    event.has_time_ms = event.has_since_ms = event.has_kind = true;
+    event.time_ms = (uint64_t)((window + 1) * WINDOW_MS);
+    event.since_ms = (uint64_t)(window * WINDOW_MS);
+    event.kind = FABRICTRACE__KIND__KIND_LINK_DOWN;
+    event.subject = str(subject);
+    return event;
+}
+
+/* Happenings from this window on, one a window. */
+static void put_happenings(int64_t window, int count)
+{
+    for (int i = 0; i < count; i++) {
+        Fabrictrace__Event event = event_of("flow", window + i);
+
+        event.kind = FABRICTRACE__KIND__KIND_PATH_CHANGE;
+        ft_events_once(events, &event);
+    }
+}
+
+static void stand(const char *subject, int64_t window)
+{
+    Fabrictrace__Event event = event_of(subject, window);
+
+    ft_events_raise(events, (uint32_t)window, &event);
+}
+
+static void save(void)
+{
+    struct ft_snapshot *s;
+    int fd, rc;
+
+    memcpy(path + sizeof(path) - 7, "XXXXXX", 6);
+    fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    s = ft_snapshot_new(history, path, error, sizeof(error));
+    ck_assert_msg(s != NULL, "%s", error);
+    while ((rc = ft_snapshot_step(s)) > 0)
+        ;
+    ck_assert_int_eq(rc, 0);
+    ft_snapshot_free(s);
+}
+
+static size_t standing(void)
+{
+    struct ft_history_event e = {.number = 0};
+    size_t n = 0;
+
+    for (uint64_t at = 0; ft_history_event(history, at, &e); at = e.number + 1)
+        n += e.stands;
+    return n;
+}
+
+/* past_events_max or events_max was lowered: what is over, the oldest first, gives way. */
+START_TEST(a_file_with_more_events_than_there_is_room_for)
+{
+    struct ft_history_event e;
+    struct ft_history_stats stats;
+
+    begin(1 << 20, EVENTS_MAX);
+    put_window(1, 1);
+    stand("leaf0/up0", 1);
+    put_happenings(1, 50);
+    stand("leaf0/up1", 60);
+    put_window(60, 1);
+    save();
+    end();
+
+    begin(1 << 20, 10);
+    ck_assert_msg(ft_snapshot_load(history, path, error, sizeof(error)) == 0, "%s", error);
+    ft_history_stats(history, &stats);
+    ck_assert_uint_eq(stats.windows, 2);
+    ck_assert_uint_eq(stats.events, 10);
+    ck_assert_uint_eq(stats.events_dropped, 42);
+    ck_assert_uint_eq(standing(), 2);
+    ck_assert(ft_history_event(history, 1, &e) && e.stands);
+    end();
+
+    /* Even less than those that stand. */
+    begin(1 << 20, 1);
+    ck_assert_msg(ft_snapshot_load(history, path, error, sizeof(error)) == 0, "%s", error);
+    ft_history_stats(history, &stats);
+    ck_assert_uint_eq(stats.events, 1);
+    ck_assert_uint_eq(stats.events_dropped, 51);
+    end();
+    unlink(path);
+}
+END_TEST
+
+FT_UNIT_MAIN("snapshot", a_file_with_more_events_than_there_is_room_for)
