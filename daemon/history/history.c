@@ -113,16 +113,6 @@ static int grow(struct ft_history *h)
     return 0;
 }
 
-int ft_kept_append(struct ft_history *h, struct ft_kept_window *w)
-{
-    if (grow(h))
-        return -ENOMEM;
-    w->number = h->end;
-    h->list[h->end++ % h->size] = w;
-    forget_old(h, w->span.end_ms);
-    return 0;
-}
-
 /* Bytes that a window did not need go back. */
 static void trim(struct ft_history *h, struct ft_kept_window *w)
 {
@@ -140,6 +130,17 @@ static void trim(struct ft_history *h, struct ft_kept_window *w)
     h->window_bytes += size_of(w);
 }
 
+int ft_kept_append(struct ft_history *h, struct ft_kept_window *w)
+{
+    trim(h, w);
+    if (grow(h))
+        return -ENOMEM;
+    w->number = h->end;
+    h->list[h->end++ % h->size] = w;
+    forget_old(h, w->span.end_ms);
+    return 0;
+}
+
 static void close_filling(struct ft_history *h)
 {
     struct ft_kept_window *w = h->filling;
@@ -147,7 +148,6 @@ static void close_filling(struct ft_history *h)
     h->filling = NULL;
     w->partial |= !h->complete;
     h->complete = true;
-    trim(h, w);
     if (ft_kept_append(h, w)) {
         free_window(h, w);
         h->stats.windows_dropped++;

@@ -15,7 +15,6 @@
 #include "tests/unit/unit.h"
 
 #define WINDOW_MS  10000
-#define LINKS      200
 #define EVENTS_MAX 100
 
 static struct ft_history *history;
@@ -183,4 +182,31 @@ START_TEST(a_file_with_more_events_than_there_is_room_for)
 }
 END_TEST
 
-FT_UNIT_MAIN("snapshot", a_file_with_more_events_than_there_is_room_for)
+/* Windows take as much memory as before: where that is all there is, none goes. */
+START_TEST(a_history_that_fills_its_memory)
+{
+    const size_t bytes_max = 1 << 20;
+    struct ft_history_stats before, after;
+
+    begin(bytes_max, EVENTS_MAX);
+    for (int64_t w = 1; w <= 90; w++)
+        put_window(w, 1500);
+    ft_history_stats(history, &before);
+    ck_assert_uint_gt(before.windows_dropped, 0);
+    ck_assert_uint_gt(before.windows, 20);
+    save();
+    end();
+
+    begin(bytes_max, EVENTS_MAX);
+    ck_assert_msg(ft_snapshot_load(history, path, error, sizeof(error)) == 0, "%s", error);
+    ft_history_stats(history, &after);
+    ck_assert_uint_eq(after.windows_dropped, 0);
+    ck_assert_uint_eq(after.windows, before.windows);
+    ck_assert_uint_le(after.bytes, before.bytes);
+    end();
+    unlink(path);
+}
+END_TEST
+
+FT_UNIT_MAIN("snapshot", a_history_that_fills_its_memory,
+             a_file_with_more_events_than_there_is_room_for)
