@@ -110,6 +110,9 @@ struct ft_keeper *ft_keeper_new(struct ft_loop *loop, struct ft_history *history
     if (rc == 0)
         ft_log(FT_LOG_INFO, "history_file %s: %zu windows loaded, and %zu active events", k->path,
                stats.windows, inherit(history, events));
+    else if (rc == -ESTALE)
+        ft_log(FT_LOG_WARNING, "history_file %s; %zu active events loaded", error,
+               inherit(history, events));
     else if (rc != -ENOENT)
         ft_log(FT_LOG_WARNING, "history_file %s: starting empty", error);
     ft_watch_once_arm(k->watch, EVERY_NS);

@@ -19,11 +19,12 @@
 #include "lib/base/writer.h"
 #include "proto/record.h"
 
-#define MAGIC      "ftHISTv1"
-#define HEAD_BYTES 12 /* magic, version of the rows */
-#define SUM_BYTES  8
-#define PART_BYTES ((size_t)256 << 10)
-#define END_MARK   0xff
+#define MAGIC             "ftHISTv1"
+#define HEAD_BYTES        12 /* magic, version of the rows */
+#define SUM_BYTES         8
+#define WINDOW_HEAD_BYTES 17 /* begin, end, whether it is partial */
+#define PART_BYTES        ((size_t)256 << 10)
+#define END_MARK          0xff
 
 enum phase {
     FIXED,
@@ -474,19 +475,53 @@ int ft_snapshot_restore(struct ft_history *h, uint64_t number, const uint8_t *by
     return decode(h, bytes, len, true);
 }
 
+static void skip_bytes(struct ft_reader *r)
+{
+    ft_read_bytes(r, ft_read_be32(r));
+}
+
+/* Of another version rows mean something else. Events are messages by themselves, and whoever reads
+ * what is published waits for the end of those that stood. */
+static int decode_events(struct ft_history *h, const uint8_t *bytes, size_t len)
+{
+    struct ft_reader r;
+    uint32_t windows;
+    int rc;
+
+    ft_reader_init(&r, bytes, len);
+    while (ft_read_u8(&r) != END_MARK && ft_reader_ok(&r)) {
+        ft_read_be32(&r);
+        skip_bytes(&r);
+    }
+    windows = ft_read_be32(&r);
+    for (uint32_t i = 0; i < windows && ft_reader_ok(&r); i++) {
+        ft_read_bytes(&r, WINDOW_HEAD_BYTES);
+        for (size_t k = 0; k < FT_ROW_KINDS; k++)
+            skip_bytes(&r);
+    }
+    rc = ft_reader_ok(&r) ? get_events(h, &r, h->events != NULL) : -EBADMSG;
+    if (rc)
+        ft_kept_clear(h);
+    return rc;
+}
+
 static int decode_file(struct ft_history *h, const uint8_t *bytes, size_t len)
 {
+    const uint8_t *parts = bytes + HEAD_BYTES;
+    uint32_t version;
     struct ft_reader r;
 
     if (len < HEAD_BYTES + SUM_BYTES || memcmp(bytes, MAGIC, strlen(MAGIC)) != 0)
         return -EBADMSG;
-    ft_reader_init(&r, bytes + strlen(MAGIC), len - strlen(MAGIC));
-    if (ft_read_be32(&r) != ft_row_version())
-        return -ESTALE;
     ft_reader_init(&r, bytes + len - SUM_BYTES, SUM_BYTES);
     if (ft_read_be64(&r) != add_sum(UINT64_C(0xcbf29ce484222325), bytes, len - SUM_BYTES))
         return -EBADMSG;
-    return ft_snapshot_decode(h, bytes + HEAD_BYTES, len - HEAD_BYTES - SUM_BYTES);
+    len -= HEAD_BYTES + SUM_BYTES;
+    ft_reader_init(&r, bytes + strlen(MAGIC), HEAD_BYTES - strlen(MAGIC));
+    version = ft_read_be32(&r);
+    if (version == ft_row_version())
+        return ft_snapshot_decode(h, parts, len);
+    return decode_events(h, parts, len) ? -EBADMSG : -ESTALE;
 }
 
 int ft_snapshot_load(struct ft_history *h, const char *path, char *error, size_t error_bytes)
@@ -511,7 +546,7 @@ int ft_snapshot_load(struct ft_history *h, const char *path, char *error, size_t
     if (rc)
         snprintf(error, error_bytes, "%s: %s", path,
                  rc == -ENOMEM   ? "no memory"
-                 : rc == -ESTALE ? "is of another version"
+                 : rc == -ESTALE ? "is of another version: its windows are left out"
                                  : "is damaged");
     return rc;
 }

@@ -5,9 +5,9 @@
  * The history in a file, over a restart of the daemon.
  *
  * Written in slices beside the file, which it then replaces, so that a file is complete or the one
- * before; a checksum finds other damage. Of other versions of the records it is refused: rows are
- * understood by the version that wrote them. Events that stood are over when they are read again,
- * unless somebody watches which stand (ft_history_watch), who then has them stand.
+ * before; a checksum finds other damage. Of other versions of the records the events alone are
+ * taken: rows are understood by the version that wrote them. Events that stood are over when they
+ * are read again, unless somebody watches which stand (ft_history_watch), who then has them stand.
  * Thread: the loop's.
  */
 #include <stddef.h>
@@ -28,7 +28,8 @@ int ft_snapshot_step(struct ft_snapshot *snapshot);
 void ft_snapshot_free(struct ft_snapshot *snapshot);
 
 /* Reads a file into an empty history, which is empty again when the file is broken: -EBADMSG, or
- * what open() or read() said, with a complaint. */
+ * what open() or read() said, with a complaint. -ESTALE, likewise: of another version, the events
+ * are there. */
 int ft_snapshot_load(struct ft_history *history, const char *path, char *error, size_t error_bytes);
 
 /* Likewise the bytes between its head and its checksum. Foreign. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tests/unit/history_file.h"
 #include "tests/unit/unit.h"
 
 /* A daemon: what it publishes goes to its history, which is kept in a file. */
@@ -103,4 +104,25 @@ START_TEST(what_stands_outlives_the_daemon)
 }
 END_TEST
 
-FT_UNIT_MAIN("keeper", what_stands_outlives_the_daemon)
+/* Also an upgrade after which its windows cannot be read. */
+START_TEST(what_stands_outlives_the_version)
+{
+    char path[] = "/tmp/check_keeper.XXXXXX";
+    struct ft_history_event kept;
+    int fd = mkstemp(path);
+
+    unlink(path);
+    begin(path);
+    raise_it(1, "leaf0/up0");
+    end();
+    history_file_change_version(path);
+    begin(path);
+    ck_assert_uint_eq(ft_events_count(events), 1);
+    ck_assert(ft_history_event(history, 1, &kept) && kept.stands);
+    end();
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
+FT_UNIT_MAIN("keeper", what_stands_outlives_the_version, what_stands_outlives_the_daemon)

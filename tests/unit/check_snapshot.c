@@ -6,12 +6,13 @@
 #include "daemon/history/snapshot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/unit/history_file.h"
 #include "tests/unit/unit.h"
 
 #define WINDOW_MS  10000
@@ -208,5 +209,42 @@ START_TEST(a_history_that_fills_its_memory)
 }
 END_TEST
 
-FT_UNIT_MAIN("snapshot", a_history_that_fills_its_memory,
+/* After an upgrade: its windows cannot be read, but what stood is taken over. */
+START_TEST(a_file_of_another_version)
+{
+    struct ft_history_window w;
+    struct ft_history_event e;
+    struct stat st;
+
+    begin(1 << 20, EVENTS_MAX);
+    for (int64_t i = 1; i <= 3; i++)
+        put_window(i, 8);
+    put_happenings(2, 1);
+    stand("leaf0/up0", 3);
+    save();
+    end();
+    history_file_change_version(path);
+
+    begin(1 << 20, EVENTS_MAX);
+    ck_assert_int_eq(ft_snapshot_load(history, path, error, sizeof(error)), -ESTALE);
+    ck_assert_ptr_nonnull(strstr(error, "another version"));
+    ck_assert(!ft_history_last(history, &w));
+    ck_assert(ft_history_event(history, 1, &e) && !e.stands);
+    ck_assert(ft_history_event(history, 2, &e) && e.stands);
+    ck_assert_int_eq(e.begun_ms, 3 * WINDOW_MS);
+    put_window(4, 8);
+    ck_assert_uint_eq(standing(), 1);
+    end();
+    /* Cut short. */
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(truncate(path, st.st_size - 1), 0);
+    begin(1 << 20, EVENTS_MAX);
+    ck_assert_int_eq(ft_snapshot_load(history, path, error, sizeof(error)), -EBADMSG);
+    ck_assert(!ft_history_event(history, 0, &e));
+    end();
+    unlink(path);
+}
+END_TEST
+
+FT_UNIT_MAIN("snapshot", a_file_of_another_version, a_history_that_fills_its_memory,
              a_file_with_more_events_than_there_is_room_for)

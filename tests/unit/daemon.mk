@@ -322,13 +322,15 @@ tests_unit_check_history_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_keeper
 TESTS += tests/unit/check_keeper
-tests_unit_check_keeper_SOURCES = tests/unit/check_keeper.c tests/unit/unit.h
+tests_unit_check_keeper_SOURCES = tests/unit/check_keeper.c tests/unit/history_file.h \
+    tests/unit/unit.h
 tests_unit_check_keeper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_keeper_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_snapshot
 TESTS += tests/unit/check_snapshot
-tests_unit_check_snapshot_SOURCES = tests/unit/check_snapshot.c tests/unit/unit.h
+tests_unit_check_snapshot_SOURCES = tests/unit/check_snapshot.c tests/unit/history_file.h \
+    tests/unit/unit.h
 tests_unit_check_snapshot_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_snapshot_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
