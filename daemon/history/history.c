@@ -80,17 +80,33 @@ static struct ft_kept_window *window_at(const struct ft_history *h, uint64_t num
     return h->list[number % h->size];
 }
 
+/* Older than what is kept, or so far ahead that this host's clock was set back since. */
+static bool is_old(const struct ft_history *h, const struct ft_kept_window *w, int64_t now_ms)
+{
+    return w->span.end_ms <= now_ms - h->config.keep_ms ||
+           w->span.start_ms >= now_ms + h->config.keep_ms;
+}
+
+/* Where that clock was set back by less, the first window is not the earliest. */
+static int64_t earliest_ms(const struct ft_history *h)
+{
+    int64_t earliest_ms = INT64_MAX;
+
+    for (uint64_t n = h->first; n < h->end; n++)
+        if (window_at(h, n)->span.start_ms < earliest_ms)
+            earliest_ms = window_at(h, n)->span.start_ms;
+    return earliest_ms;
+}
+
 static void forget_old(struct ft_history *h, int64_t now_ms)
 {
-    int64_t before_ms = now_ms - h->config.keep_ms;
-
-    while (h->end - h->first > 1 && window_at(h, h->first)->span.end_ms <= before_ms)
+    while (h->end - h->first > 1 && is_old(h, window_at(h, h->first), now_ms))
         forget_oldest(h);
     while (h->end - h->first > 1 && bytes_of(h) > h->config.bytes_max) {
         forget_oldest(h);
         h->stats.windows_dropped++;
     }
-    ft_past_forget(h->past, window_at(h, h->first)->span.start_ms);
+    ft_past_forget(h->past, earliest_ms(h));
     ft_latest_forget(h->latest, now_ms - COLLECTIVES_MS);
 }
 

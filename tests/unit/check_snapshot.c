@@ -246,5 +246,64 @@ START_TEST(a_file_of_another_version)
 }
 END_TEST
 
-FT_UNIT_MAIN("snapshot", a_file_of_another_version, a_history_that_fills_its_memory,
+/* The clock was a day ahead, and is right again: windows of that day go with their age, and events
+ * that are over stay as long as the windows that they are of. */
+START_TEST(windows_of_a_clock_that_was_ahead)
+{
+    const int64_t day = 8640;
+    struct ft_history_event e;
+    struct ft_history_window w;
+    struct ft_history_stats stats;
+
+    begin(1 << 20, EVENTS_MAX);
+    for (int64_t i = 1; i <= 5; i++)
+        put_window(day + i, 8);
+    put_happenings(day + 5, 1);
+    save();
+    for (int turn = 0; turn < 2; turn++) {
+        for (int64_t i = 1; i <= 5; i++) {
+            put_window(i, 8);
+            put_happenings(i, 1);
+        }
+        ft_history_stats(history, &stats);
+        ck_assert_uint_eq(stats.windows, 5);
+        ck_assert(ft_history_window(history, 0, &w));
+        ck_assert_int_eq(w.span.start_ms, WINDOW_MS);
+        for (int64_t i = 1; i <= 5; i++) {
+            ck_assert(ft_history_event(history, 1 + (uint64_t)i, &e));
+            ck_assert_int_eq(e.over_ms, (i + 1) * WINDOW_MS);
+        }
+        end();
+        begin(1 << 20, EVENTS_MAX);
+        if (turn == 0)
+            ck_assert_int_eq(ft_snapshot_load(history, path, error, sizeof(error)), 0);
+    }
+    end();
+    unlink(path);
+}
+END_TEST
+
+/* Set back by less than is kept: both stay. */
+START_TEST(windows_of_a_clock_that_was_set_back)
+{
+    struct ft_history_event e;
+    struct ft_history_stats stats;
+
+    begin(1 << 20, EVENTS_MAX);
+    for (int64_t i = 50; i <= 55; i++)
+        put_window(i, 8);
+    for (int64_t i = 20; i <= 25; i++) {
+        put_happenings(i, 1);
+        put_window(i, 8);
+    }
+    ft_history_stats(history, &stats);
+    ck_assert_uint_eq(stats.windows, 12);
+    ck_assert(ft_history_event(history, 0, &e));
+    ck_assert_int_eq(e.over_ms, 21 * WINDOW_MS);
+    end();
+}
+END_TEST
+
+FT_UNIT_MAIN("snapshot", windows_of_a_clock_that_was_ahead, windows_of_a_clock_that_was_set_back,
+             a_file_of_another_version, a_history_that_fills_its_memory,
              a_file_with_more_events_than_there_is_room_for)
