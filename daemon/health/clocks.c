@@ -127,11 +127,17 @@ static void range(const struct program *p, int64_t reference_ms, int64_t *low, i
     }
 }
 
+/* Either way: this host's clock may have been set back since. */
+static bool is_mute(const struct program *p, int64_t now_ms)
+{
+    return llabs(now_ms - p->seen_ms) > SILENT_MS;
+}
+
 static void judge(struct program *p, int64_t reference_ms, int64_t now_ms)
 {
     int64_t low, high;
 
-    if (p->count < IN_A_ROW || now_ms - p->seen_ms > SILENT_MS) {
+    if (p->count < IN_A_ROW || is_mute(p, now_ms)) {
         p->off = false;
         return;
     }
@@ -163,7 +169,7 @@ static int64_t most_say(struct ft_clocks *c, int64_t now_ms)
     int64_t median;
 
     while (count < MOST_MAX && (p = ft_table_next(c->programs, &index)))
-        if (p->count == IN_A_ROW && now_ms - p->seen_ms <= SILENT_MS)
+        if (p->count == IN_A_ROW && !is_mute(p, now_ms))
             offsets[count++] = p->offset_ms[0];
     if (count < MOST_LEAST)
         return 0;

@@ -156,7 +156,8 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
 
 static bool is_fresh(const struct port *port, int64_t now_ms)
 {
-    return now_ms - port->time_ms <= REPORTS_MISSING * port->interval_ms;
+    /* Either way: this host's clock may have been set back since. */
+    return llabs(now_ms - port->time_ms) <= REPORTS_MISSING * port->interval_ms;
 }
 
 bool ft_congestion_of(const struct ft_congestion *c, const char *host, int64_t now_ms,

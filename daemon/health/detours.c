@@ -174,6 +174,11 @@ void ft_detours_close(struct ft_detours *d, const char *fabric, struct ft_events
     uint32_t index = 0;
 
     while ((s = ft_table_next(d->table, &index))) {
+        /* This host's clock was set back, unless it is of the window that follows. */
+        if (s->last_ms > span->end_ms)
+            s->last_ms = span->end_ms;
+        if (s->first_ms > span->end_ms)
+            s->first_ms = span->end_ms;
         if (span->end_ms - s->last_ms > STAND_MS) {
             ft_table_remove(d->table, s);
             continue;

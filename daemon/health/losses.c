@@ -298,7 +298,10 @@ void ft_losses_take(struct ft_losses *l, const Fabrictrace__Loss *loss, int64_t 
     p->stage_count = count;
     before_ms = p->time_ms;
     p->time_ms = now_ms;
-    if (fresh)
+    if (p->since_ms > now_ms)
+        p->since_ms = now_ms;
+    /* After this host's clock was set back nobody knows how long it was. */
+    if (fresh || now_ms < before_ms)
         return;
     p->interval_ms = now_ms - before_ms;
     judge(p, &worst, before_ms);
@@ -348,7 +351,7 @@ void ft_losses_raise(const struct ft_losses *l, struct ft_events *events, uint32
     while ((p = ft_table_next(l->programs, &index))) {
         int64_t interval_ms = p->interval_ms > 0 ? p->interval_ms : INTERVAL_MS;
 
-        if (p->standing && now_ms - p->time_ms <= INTERVALS_MISSING * interval_ms)
+        if (p->standing && llabs(now_ms - p->time_ms) <= INTERVALS_MISSING * interval_ms)
             raise_program(p, events, window, fabric);
     }
 }

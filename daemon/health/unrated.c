@@ -104,7 +104,7 @@ void ft_unrated_raise(const struct ft_unrated *u, const struct ft_topology *t,
         Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
         char name[NAME_BYTES], message[NAME_BYTES + 128];
 
-        if (at->last_ms - at->since_ms < STANDS_MS || now_ms - at->last_ms > PAUSE_MS)
+        if (at->last_ms - at->since_ms < STANDS_MS || llabs(now_ms - at->last_ms) > PAUSE_MS)
             continue;
         name_of(at, t, name);
         snprintf(message, sizeof(message),
@@ -134,7 +134,7 @@ void ft_unrated_find(const struct ft_unrated *u, const struct ft_topology *t, in
     while ((at = ft_table_next(u->table, &index))) {
         char name[NAME_BYTES];
 
-        if (now_ms - at->last_ms > FRESH_MS)
+        if (llabs(now_ms - at->last_ms) > FRESH_MS)
             continue;
         name_of(at, t, name);
         ft_findings_add(

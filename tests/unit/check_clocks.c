@@ -214,7 +214,22 @@ START_TEST(who_is_gone_makes_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("clocks", who_is_gone_makes_room, a_clock_that_is_ahead_is_named_until_it_is_right,
+/* This host's clock is set back by an hour; who ended meanwhile is not waited for until the clock
+ * is where it was. */
+START_TEST(this_clock_that_was_set_back)
+{
+    setup();
+    run(401, 404, 4000);
+    ck_assert_int_eq(got.raised, 1);
+    ft_events_sweep(events, UINT32_MAX, 0);
+    close_window(44);
+    ck_assert_int_eq(got.raised, 1);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("clocks", this_clock_that_was_set_back, who_is_gone_makes_room,
+             a_clock_that_is_ahead_is_named_until_it_is_right,
              a_clock_that_is_behind_is_as_late_each_time, delay_is_no_clock,
              delay_of_most_is_no_clock_of_the_others, silence_clears,
              where_all_are_off_it_is_this_daemon, a_replay_has_no_future)

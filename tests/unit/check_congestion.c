@@ -174,6 +174,20 @@ START_TEST(who_is_gone_makes_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("congestion", a_time_to_come_lasts_no_longer, who_is_gone_makes_room,
-             losses_name_their_host_alone, what_is_usual_is_not_raised,
+/* This host's clock is set back by an hour, and the other host ended meanwhile. */
+START_TEST(a_clock_that_was_set_back)
+{
+    setup();
+    tell("gpu01", 400, 25, 0);
+    close_window(400);
+    ck_assert_int_eq(got.raised, 1);
+    ft_events_sweep(events, UINT32_MAX, 0);
+    close_window(40);
+    ck_assert_int_eq(got.raised, 1);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("congestion", a_clock_that_was_set_back, a_time_to_come_lasts_no_longer,
+             who_is_gone_makes_room, losses_name_their_host_alone, what_is_usual_is_not_raised,
              a_host_that_went_mute_is_over)

@@ -232,6 +232,26 @@ START_TEST(what_is_over_the_cap_is_counted)
 }
 END_TEST
 
-FT_UNIT_MAIN("detours", a_detour_is_reported_with_its_hops, one_event_for_a_switch_and_leaf,
-             an_equal_cost_path_is_no_detour, it_ends_ten_seconds_after_the_last_flow,
-             what_is_over_the_cap_is_counted)
+/* This host's clock is set back: what flows showed by the clock of before ends as well. */
+START_TEST(a_clock_that_was_set_back)
+{
+    setup(10);
+    see_detour(0, 50000);
+    show();
+    close_at(JOIN_RIG_WINDOW);
+    ft_events_sweep(events, UINT32_MAX, SEEN_MS);
+    ck_assert_uint_eq(event.cleared, 1);
+    close_at(JOIN_RIG_WINDOW - 60);
+    ck_assert_uint_le(event.since_ms, (JOIN_RIG_WINDOW - 59) * JOIN_RIG_WINDOW_MS);
+    for (uint32_t i = 59; i > 50; i--)
+        close_at(JOIN_RIG_WINDOW - i);
+    ck_assert_uint_eq(event.cleared, 2);
+    ck_assert_uint_eq(event.raised, 2);
+    ck_assert_uint_eq(ft_events_count(events), 0);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("detours", a_clock_that_was_set_back, a_detour_is_reported_with_its_hops,
+             one_event_for_a_switch_and_leaf, an_equal_cost_path_is_no_detour,
+             it_ends_ten_seconds_after_the_last_flow, what_is_over_the_cap_is_counted)

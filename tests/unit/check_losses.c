@@ -253,7 +253,33 @@ START_TEST(who_is_gone_makes_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("losses", who_is_gone_makes_room, a_loss_is_raised_once_and_cleared_when_it_is_over,
+/* This host's clock is set back by an hour: an account says nothing of how long an interval was,
+ * and who ends then is not waited for until the clock is where it was. */
+START_TEST(a_clock_that_was_set_back)
+{
+    setup();
+    tell("p1", 400);
+    interval(401, 10000, 300, 0);
+    close_window(401);
+    ck_assert_int_eq(got.raised, 1);
+    ft_events_sweep(events, UINT32_MAX, 0);
+    interval(42, 10000, 300, 0);
+    close_window(42);
+    ck_assert_int_eq(got.raised, 2);
+    ck_assert_ptr_nonnull(strstr(got.message, " in 10 s "));
+    ck_assert_uint_le(got.since_ms, 42 * WINDOW_MS);
+    interval(43, 10000, 400, 0);
+    close_window(43);
+    ck_assert_int_eq(got.cleared, 1);
+    ft_events_sweep(events, UINT32_MAX, 0);
+    close_window(3);
+    ck_assert_int_eq(got.raised, 2);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("losses", a_clock_that_was_set_back, who_is_gone_makes_room,
+             a_loss_is_raised_once_and_cleared_when_it_is_over,
              noise_raises_nothing_and_keeps_what_stands,
              a_small_loss_of_one_kind_hides_no_large_one_of_another,
              the_cause_stays_reported_while_its_effect_follows, restarts_and_silence,
