@@ -17,6 +17,9 @@
 #define SAMPLES_MIN 5
 /* Samples that overtake each other look like packets that were sent again. */
 #define OVERTAKEN_MAX 0.02
+/* So few flows of a link that send again, or what chance gives so often, show no loss. */
+#define FEW    3
+#define CHANCE 0.001
 
 struct ft_lossy_links {
     struct ft_lossy *lossy; /* NULL: no memory */
@@ -24,6 +27,7 @@ struct ft_lossy_links {
     uint32_t ports;
     struct ft_lossy_found found[FOUND_MAX];
     size_t count;
+    uint32_t closed; /* windows, until they are as many as a flow is remembered for */
 };
 
 struct ft_lossy_links *ft_lossy_links_new(void)
@@ -35,7 +39,7 @@ static void clear(struct ft_lossy_links *l)
 {
     ft_lossy_free(l->lossy);
     free(l->group_of);
-    *l = (struct ft_lossy_links){.ports = 0};
+    *l = (struct ft_lossy_links){.closed = l->closed};
 }
 
 void ft_lossy_links_free(struct ft_lossy_links *l)
@@ -153,18 +157,58 @@ static void raise_one(const struct ft_lossy_found *f, const struct ft_topology *
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;
-    ft_events_raise(events, window, &event);
+    ft_events_raise_pausing(events, window, &event);
+}
+
+/* Where what was raised before is looked for. */
+struct search {
+    const struct ft_lossy_links *links;
+    const struct ft_topology *t;
+};
+
+/* About as many flows as then send no more again than those over the other links. Fewer say
+ * nothing, as in a pause of their job, nor do few windows of what a daemon before has raised. */
+static bool is_over(void *arg, const Fabrictrace__Event *event)
+{
+    const struct search *s = arg;
+    const Fabrictrace__Evidence *e = event->evidence;
+    uint32_t at = e && e->switch_ && e->port ? ft_topology_find_switch(s->t, e->switch_) : FT_NONE;
+    uint32_t port = at != FT_NONE ? ft_topology_find_port(s->t, at, e->port) : FT_NONE;
+    uint32_t id = port != FT_NONE ? ft_topology_port(s->t, port)->group : FT_NONE;
+    uint64_t others_flows = 0, others_again = 0;
+    uint32_t flows, again, n, more;
+    struct ft_lossy_found found;
+
+    if (id == FT_NONE || s->links->closed < WINDOWS)
+        return false;
+    for (uint32_t i = 0; i < ft_topology_group(s->t, id)->link_count; i++) {
+        if (ft_topology_group(s->t, id)->links[i] == port)
+            continue;
+        ft_lossy_count(s->links->lossy, ft_topology_group(s->t, id)->links[i], &n, &more);
+        others_flows += n;
+        others_again += more;
+    }
+    ft_lossy_count(s->links->lossy, port, &flows, &again);
+    if (2 * (uint64_t)flows < e->count || others_flows == 0)
+        return false;
+    if (again < FEW || again * others_flows <= others_again * flows)
+        return true;
+    return ft_lossy_judge(s->links->lossy, port, &found) && found.p > CHANCE;
 }
 
 void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_topology *t,
                           struct ft_events *events, uint32_t window, const struct ft_span *span)
 {
     l->count = 0;
+    l->closed += l->closed < WINDOWS;
     if (!l->lossy || l->ports != ft_topology_ports(t))
         return;
     l->count = ft_lossy_find(l->lossy, l->found, FOUND_MAX);
     for (size_t i = 0; events && i < l->count; i++)
         raise_one(&l->found[i], t, events, window, span);
+    if (events)
+        ft_events_end(events, FABRICTRACE__KIND__KIND_PACKET_LOSS, window, span->end_ms, is_over,
+                      &(struct search){l, t});
 }
 
 bool ft_lossy_links_judge(const struct ft_lossy_links *l, uint32_t port,

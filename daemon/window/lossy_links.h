@@ -33,8 +33,8 @@ void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, s
 void ft_lossy_links_count(const struct ft_lossy_links *l, uint32_t port, uint32_t *flows,
                           uint32_t *again);
 
-/* At the window's end: raises what stands. events NULL: of a daemon of a
- * group, which sees a part of the flows, nothing is raised. */
+/* At the window's end: raises what is found, and clears what about as many flows as then show to be
+ * over. events NULL: of a daemon of a group, which sees a part of the flows, nothing is raised. */
 void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_topology *t,
                           struct ft_events *events, uint32_t window, const struct ft_span *span);
 
