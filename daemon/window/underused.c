@@ -25,7 +25,8 @@ struct port {
 };
 
 struct ft_underused {
-    struct port *ports; /* by port id */
+    const struct ft_topology *t; /* that of the ports; borrowed */
+    struct port *ports;          /* by port id */
     uint32_t count;
     struct ft_skewed *skewed;
     struct ft_reach *reach;
@@ -48,14 +49,34 @@ void ft_underused_free(struct ft_underused *u)
     free(u);
 }
 
+/* What was seen of ports that are in some group still, by their names. */
+static void take_over(const struct ft_underused *u, const struct ft_topology *t, struct port *ports)
+{
+    for (uint32_t i = 0; i < u->count; i++) {
+        const struct ft_port *before = ft_topology_port(u->t, i);
+        uint32_t at, id;
+
+        if (!u->ports[i].use.flows && !u->ports[i].last_ms)
+            continue;
+        at = ft_topology_find_switch(t, ft_topology_switch(u->t, before->switch_id)->name);
+        id = at == FT_NONE ? FT_NONE : ft_topology_find_port(t, at, before->name);
+        if (id != FT_NONE && ft_topology_port(t, id)->group != FT_NONE)
+            ports[id] = u->ports[i];
+    }
+}
+
 int ft_underused_resize(struct ft_underused *u, const struct ft_topology *t)
 {
     uint32_t count = ft_topology_ports(t);
+    struct port *ports = calloc((size_t)count + 1, sizeof(*ports));
 
+    if (ports)
+        take_over(u, t, ports);
     free(u->ports);
     ft_skewed_free(u->skewed);
     ft_reach_free(u->reach);
-    u->ports = calloc((size_t)count + 1, sizeof(*u->ports));
+    u->t = t;
+    u->ports = ports;
     u->skewed = ft_skewed_new(t);
     u->reach = ft_reach_new(t);
     u->count = u->ports && u->skewed && u->reach ? count : 0;

@@ -17,11 +17,12 @@
 
 struct ft_underused;
 
-/* Borrows nothing. NULL without memory. */
+/* NULL without memory. */
 struct ft_underused *ft_underused_new(void);
 void ft_underused_free(struct ft_underused *u);
 
-/* Ports have other ids from now on: all begins anew. -ENOMEM: nobody looks until the next. */
+/* Ports have other ids from now on; what was seen of those that are there still is kept. The
+ * topology is borrowed until the next call. -ENOMEM: nobody looks until then. */
 int ft_underused_resize(struct ft_underused *u, const struct ft_topology *t);
 
 /* A flow at the close of a window that saw it. */

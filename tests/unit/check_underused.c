@@ -139,6 +139,25 @@ START_TEST(an_event_names_the_link)
 }
 END_TEST
 
+/* Another topology, be it the same file read again: what took many windows to be seen is kept for
+ * the ports that there still are. */
+START_TEST(it_outlives_a_topology)
+{
+    open_pipeline(2, 4, 1);
+    windows(0, 12, false);
+    ck_assert_ptr_nonnull(line_with("\"underused\"", "\"subject\":\"leaf0/up3\""));
+    ck_assert_int_eq(ft_pipeline_set_topology(pipeline, leafspine(2, 4, 1)), 0);
+    windows(12, 13, false);
+    ck_assert_int_eq(ft_pipeline_set_topology(pipeline, leafspine(3, 4, 1)), 0);
+    windows(13, 16, false);
+    ck_assert_ptr_null(line_with("\"underused\"", "\"cleared\":true"));
+    ck_assert_int_eq(ft_pipeline_set_topology(pipeline, leafspine(2, 3, 1)), 0);
+    windows(16, 18, false);
+    ck_assert_ptr_nonnull(line_with("\"underused\"", "\"cleared\":true"));
+    close_pipeline();
+}
+END_TEST
+
 /* The same flows in a hundred windows are no more than once. */
 START_TEST(flows_that_stay_say_nothing_new)
 {
@@ -179,5 +198,5 @@ START_TEST(flows_that_come_back_accuse_nobody)
 END_TEST
 
 FT_UNIT_MAIN("underused", chance_raises_no_alarm, who_is_avoided_is_found,
-             it_is_over_when_flows_come_again, an_event_names_the_link,
+             it_is_over_when_flows_come_again, it_outlives_a_topology, an_event_names_the_link,
              flows_that_stay_say_nothing_new, flows_that_come_back_accuse_nobody)
