@@ -18,10 +18,13 @@
 #define BLIND 0.1
 /* By its counters a link has no less than this part of what the others have: it is used. */
 #define USED 0.5
+/* Flows are at least this part of what the others counted. */
+#define BY_FLOWS 0.1
 
 struct port {
     struct ft_underuse use;
     int64_t last_ms; /* of the newest flow that was placed here; 0: none */
+    bool raised;     /* ever */
 };
 
 struct ft_underused {
@@ -167,12 +170,13 @@ void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
             count_hop(u, t, path.hops[h].out, flow, &ends);
 }
 
-/* Whether the port counts about as many bytes as the others of its group do on average. */
-static bool is_used(const struct ft_topology *t, const struct ft_counters *counters, uint32_t id,
-                    uint32_t window)
+/* Whether the port counts about as many bytes as the others of its group do on average. Where
+ * flows are next to nothing of that, as in a pause of their job, that shows nothing. */
+static bool is_used(const struct ft_topology *t, const struct ft_counters *counters,
+                    const struct ft_loads *loads, uint32_t id, uint32_t window)
 {
     const struct ft_group *group = ft_topology_group(t, ft_topology_port(t, id)->group);
-    double here = 0, others = 0;
+    double here = 0, others = 0, flows = 0;
     bool known = false;
     uint32_t n = 0;
 
@@ -186,13 +190,14 @@ static bool is_used(const struct ft_topology *t, const struct ft_counters *count
             known = true;
         } else {
             others += c.out_bytes;
+            flows += loads->link[group->links[i]].bytes;
             n++;
         }
     }
-    return known && n && others > 0 && here >= USED * others / n;
+    return known && n && others > 0 && flows >= BY_FLOWS * others && here >= USED * others / n;
 }
 
-static void raise_one(const struct port *p, const struct ft_topology *t, uint32_t id,
+static void raise_one(struct port *p, const struct ft_topology *t, uint32_t id,
                       struct ft_events *events, uint32_t window, const struct ft_span *span)
 {
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
@@ -222,18 +227,31 @@ static void raise_one(const struct port *p, const struct ft_topology *t, uint32_
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;
-    ft_events_raise(events, window, &event);
+    p->raised = true;
+    ft_events_raise_pausing(events, window, &event);
+}
+
+/* Flows come again. Of what another daemon raised too few are known to say so. */
+static bool is_over(void *arg, const Fabrictrace__Event *event)
+{
+    const struct ft_underused *u = arg;
+    const Fabrictrace__Evidence *e = event->evidence;
+    uint32_t at = e && e->switch_ && e->port ? ft_topology_find_switch(u->t, e->switch_) : FT_NONE;
+    uint32_t id = at != FT_NONE ? ft_topology_find_port(u->t, at, e->port) : FT_NONE;
+
+    return id != FT_NONE && u->ports[id].raised && !u->ports[id].use.stands;
 }
 
 void ft_underused_close(struct ft_underused *u, const struct ft_topology *t,
-                        const struct ft_counters *counters, struct ft_events *events,
-                        uint32_t window, const struct ft_span *span)
+                        const struct ft_counters *counters, const struct ft_loads *loads,
+                        struct ft_events *events, uint32_t window, const struct ft_span *span)
 {
     if (u->count != ft_topology_ports(t))
         return;
     u->blind = (double)u->unplaced > BLIND * (double)(u->placed + u->unplaced);
     u->placed = u->unplaced = 0;
     for (uint32_t id = 0; id < u->count; id++)
-        if (u->ports[id].use.stands && !is_used(t, counters, id, window))
+        if (u->ports[id].use.stands && !is_used(t, counters, loads, id, window))
             raise_one(&u->ports[id], t, id, events, window, span);
+    ft_events_end(events, FABRICTRACE__KIND__KIND_UNDERUSED, window, span->end_ms, is_over, u);
 }

@@ -14,6 +14,7 @@
 #include "daemon/join/counters.h"
 #include "daemon/join/join.h"
 #include "daemon/publish/events.h"
+#include "daemon/window/loads.h"
 
 struct ft_underused;
 
@@ -29,9 +30,10 @@ int ft_underused_resize(struct ft_underused *u, const struct ft_topology *t);
 void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
                        const struct ft_flow *flow, const struct ft_span *span);
 
-/* At its end: raises what stands. counters: NULL where there are none. */
+/* At its end: raises what stands, and clears what does not any more. counters: NULL where there are
+ * none. */
 void ft_underused_close(struct ft_underused *u, const struct ft_topology *t,
-                        const struct ft_counters *counters, struct ft_events *events,
-                        uint32_t window, const struct ft_span *span);
+                        const struct ft_counters *counters, const struct ft_loads *loads,
+                        struct ft_events *events, uint32_t window, const struct ft_span *span);
 
 #endif

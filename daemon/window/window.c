@@ -450,7 +450,7 @@ static void finish(struct ft_window *w)
     if (w->exporters && !w->partial && !w->config.origin && !w->config.partials)
         ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
     if (!w->config.origin && !w->config.partials)
-        ft_underused_close(w->underused, t, w->counters, w->events, w->number, &w->span);
+        ft_underused_close(w->underused, t, w->counters, &w->loads, w->events, w->number, &w->span);
     ft_lossy_links_close(w->lossy, t, w->config.origin || w->config.partials ? NULL : w->events,
                          w->number, &w->span);
     if (w->detours)

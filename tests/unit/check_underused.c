@@ -152,7 +152,73 @@ START_TEST(it_outlives_a_topology)
     windows(13, 16, false);
     ck_assert_ptr_null(line_with("\"underused\"", "\"cleared\":true"));
     ck_assert_int_eq(ft_pipeline_set_topology(pipeline, leafspine(2, 3, 1)), 0);
-    windows(16, 18, false);
+    windows(16, 16 + FT_EVENTS_PAUSE_WINDOWS, false);
+    ck_assert_ptr_nonnull(line_with("\"underused\"", "\"cleared\":true"));
+    close_pipeline();
+}
+END_TEST
+
+/* What the four ports of leaf0 to the spines counted until now. */
+static void poll_at(int64_t ms, const uint64_t out_bytes[4])
+{
+    for (uint32_t i = 0; i < 4; i++) {
+        Fabrictrace__PortCounters c = FABRICTRACE__PORT_COUNTERS__INIT;
+        Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+        struct ft_ip agent = leafspine_switch_ip(0);
+        size_t len;
+
+        c.has_agent = c.has_time_ms = c.has_ifindex = c.has_source = true;
+        c.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+        c.agent.len = len;
+        c.time_ms = (uint64_t)ms;
+        c.ifindex = 100 + i;
+        c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP;
+        c.has_in_bytes = c.has_out_bytes = true;
+        c.out_bytes = out_bytes[i];
+        record.kind_case = FABRICTRACE__RECORD__KIND_COUNTERS;
+        record.counters = &c;
+        ft_pipeline_record(pipeline, &record, ms);
+    }
+}
+
+/* Windows with or without flows, in which the ports count so much. */
+static void counted(int from, int to, bool flows, const uint64_t grown[4])
+{
+    static uint64_t out_bytes[4];
+
+    for (int w = from; w < to; w++) {
+        int64_t ms = START_MS + (int64_t)w * WINDOW_MS;
+
+        poll_at(ms + 1, out_bytes);
+        for (uint16_t i = 0; i < 12 && flows; i++)
+            observe((uint16_t)(1000 + 12 * w + i), 0, i % 3, 8000000, 100, ms + 10, 0);
+        for (uint32_t i = 0; i < 4; i++)
+            out_bytes[i] += grown[i];
+        poll_at(ms + WINDOW_MS, out_bytes);
+        close_window(ms);
+    }
+}
+
+/* In a pause of a job all ports count the same few bytes, which is no use of the link. */
+START_TEST(a_pause_does_not_end_it)
+{
+    const uint64_t busy[4] = {40000000, 40000000, 40000000, 3000},
+                   idle[4] = {3000, 3000, 3000, 3000};
+    const uint64_t used[4] = {40000000, 40000000, 40000000, 40000000};
+
+    counters_max = 1000;
+    open_pipeline(2, 4, 1);
+    counted(0, 12, true, busy);
+    ck_assert_ptr_nonnull(line_with("\"underused\"", "\"subject\":\"leaf0/up3\""));
+    counted(12, 14, false, idle);
+    counted(14, 16, true, busy);
+    counted(16, 30, false, idle);
+    counted(30, 32, true, busy);
+    ck_assert_ptr_null(line_with("\"underused\"", "\"cleared\":true"));
+    /* That it is used is told by the counters, too. */
+    counted(32, 32 + FT_EVENTS_PAUSE_WINDOWS - 1, true, used);
+    ck_assert_ptr_null(line_with("\"underused\"", "\"cleared\":true"));
+    counted(37, 38, true, used);
     ck_assert_ptr_nonnull(line_with("\"underused\"", "\"cleared\":true"));
     close_pipeline();
 }
@@ -198,5 +264,6 @@ START_TEST(flows_that_come_back_accuse_nobody)
 END_TEST
 
 FT_UNIT_MAIN("underused", chance_raises_no_alarm, who_is_avoided_is_found,
-             it_is_over_when_flows_come_again, it_outlives_a_topology, an_event_names_the_link,
-             flows_that_stay_say_nothing_new, flows_that_come_back_accuse_nobody)
+             it_is_over_when_flows_come_again, a_pause_does_not_end_it, it_outlives_a_topology,
+             an_event_names_the_link, flows_that_stay_say_nothing_new,
+             flows_that_come_back_accuse_nobody)

@@ -18,9 +18,10 @@
 #define START_MS  (100 * (int64_t)WINDOW_MS)
 
 static struct ft_pipeline *pipeline;
-static uint32_t news_max;                      /* set it before open_pipeline(), as the next */
-static const struct ft_partial_origin *origin; /* of a member of a group */
-static struct ft_partials *partials;           /* of its aggregator */
+static uint32_t news_max; /* set it before open_pipeline(), as the next */
+static size_t counters_max;
+static const struct ft_partial_origin *origin;                 /* of a member of a group */
+static struct ft_partials *partials;                           /* of its aggregator */
 static uint32_t gap_leaf = UINT32_MAX, gap_spine = UINT32_MAX; /* no link; UINT32_MAX: all */
 static struct ft_writer out;
 static struct ft_writer kept; /* what the history gets */
@@ -58,6 +59,7 @@ static inline void open_pipeline(uint32_t leaves, uint32_t spines, uint32_t host
                    .origin = origin,
                    .partials = partials},
         .news_max = news_max,
+        .counters_max = counters_max,
         .grace_ms = 3000,
         .events_max = 100,
         .sources_max = 100,
