@@ -40,8 +40,9 @@ static int set_topology(struct ft_daemon *d, struct ft_topology *t)
     return rc;
 }
 
-/* All of the configuration is read and checked; of it the topology, the certificates, the log level
- * and the files of the sinks are applied without a restart. */
+/* All of the configuration is read and checked; of it the topology, the certificates, and the log
+ * level are applied without a restart. Files of sinks are opened anew in any case: whoever rotates
+ * them knows nothing of a mistake in the configuration. */
 void ft_daemon_reload(void *arg)
 {
     struct ft_daemon *d = arg;
@@ -58,7 +59,6 @@ void ft_daemon_reload(void *arg)
         (!d->view.http || ft_api_secure(d->view.http, d->settings, ft_run_config(d->run))) &&
         set_topology(d, t) == 0) {
         d->settings = ft_run_config(d->run);
-        ft_publisher_reopen(d->view.publisher);
         ft_log_about(
             FT_LOG_NOTICE, &(struct ft_log_subject){.id = FT_LOG_ID_RELOADED},
             "reloaded the topology '%s', certificates, log level and sink files; other changes "
@@ -72,5 +72,6 @@ void ft_daemon_reload(void *arg)
         ft_log_about(FT_LOG_ERROR, &(struct ft_log_subject){.id = FT_LOG_ID_RELOAD_FAILED},
                      "reload failed; keeping the previous configuration");
     }
+    ft_publisher_reopen(d->view.publisher);
     ft_diag_free(diag);
 }

@@ -81,8 +81,9 @@ int ft_daemon_open_network(struct ft_daemon *d);
 /* Says that the daemon serves, and where. */
 int ft_daemon_ready(const struct ft_daemon *d);
 
-/* For SIGHUP. All of the configuration is read and checked; of it the topology, the certificates,
- * the log level and the files of the sinks are applied without a restart. */
+/* For SIGHUP. All of the configuration is read and checked; of it the topology, the certificates
+ * and the log level are applied without a restart. Files of the sinks are opened anew in any case.
+ */
 void ft_daemon_reload(void *arg);
 
 /* Until a signal. Takes the topology over. */

@@ -58,6 +58,13 @@ def test_reload(folder):
             refused += 1
             daemon.log_says("reload failed", refused)
             check(f"{what}: the old topology stays", daemon.get("/api/v1/topology") == before)
+        # Who rotates files has no part in that.
+        rotated = daemon.out.with_suffix(".0")
+        daemon.out.rename(rotated)
+        daemon.hang_up()
+        daemon.log_says("reload failed", refused + 1)
+        until("a reload that fails opens the sink's file anew", daemon.out.exists)
+        rotated.unlink()
         check("the reason is told", ": the link from 'leaf1' Ethernet51 to 'spine1' Ethernet1 is "
               "defined twice" in daemon.log.read_text(), daemon.log.read_text())
         daemon.config.write_text(config)
