@@ -158,6 +158,13 @@ static bool was_asked(const struct ft_said_of_flow *said, const struct ft_flow *
     return false;
 }
 
+/* What lies further ahead is by a clock that was set back since. */
+static bool is_resting(const struct ft_oracle *o, const struct ft_oracle_of_switch *s,
+                       int64_t now_ms)
+{
+    return now_ms < s->next_ms && s->next_ms - now_ms <= REST_INTERVALS * o->config.interval_ms;
+}
+
 static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const struct ft_flow *flow,
                       int64_t now_ms, struct ft_oracle_question *q)
 {
@@ -185,7 +192,7 @@ static bool ask_about(struct ft_oracle *o, const struct ft_join *join, const str
         return false;
     }
     s = switch_of(o, name, now_ms);
-    if (!s || now_ms < s->next_ms || !ft_asking_write(&q->ask, command, name, in, header))
+    if (!s || is_resting(o, s, now_ms) || !ft_asking_write(&q->ask, command, name, in, header))
         return false;
     q->flow = flow->tuple;
     q->header = *header;

@@ -43,7 +43,7 @@ struct ft_prober {
     const struct ft_topology *topology; /* that `busy` is of */
     int64_t closed_ms;                  /* nobody is asked before: the topology is another one */
     uint32_t agents_hand, flows_hand, busy_hand, cursor;
-    int64_t now_ms, looked_ms;
+    int64_t now_ms, looked_ms, next_ms; /* next: when somebody last asked for a question */
     struct ft_prober_stats stats;
 };
 
@@ -229,6 +229,25 @@ static void give_up(struct ft_prober *p)
         }
 }
 
+/* Where this host's clock was set back, what is waited for would be so until it is where it was. */
+static void follow_clock(struct ft_prober *p, int64_t now_ms)
+{
+    struct asked *a;
+    uint32_t index = 0;
+
+    if (now_ms < p->next_ms - FT_PROBE_LIST_LOST_MS) {
+        p->closed_ms = now_ms + FT_PROBE_LIST_LOST_MS;
+        p->looked_ms = now_ms;
+        ft_table_clear(p->busy);
+        while ((a = ft_table_next(p->flows, &index))) {
+            p->stats.pending -= a->asked_ms != 0;
+            p->stats.lost += a->asked_ms != 0;
+        }
+        ft_table_clear(p->flows);
+    }
+    p->next_ms = now_ms;
+}
+
 /* Whether every link of the flow is known by something. */
 static bool is_known(const struct ft_join *join, const struct ft_flow *flow)
 {
@@ -313,6 +332,7 @@ bool ft_prober_next(struct ft_prober *p, const struct ft_join *join, int64_t now
     uint32_t limit = ft_join_limit(join), walks = WALKS;
 
     p->now_ms = now_ms;
+    follow_clock(p, now_ms);
     give_up(p);
     if (ft_join_judging_all(join))
         return false;

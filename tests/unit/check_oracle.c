@@ -273,6 +273,21 @@ START_TEST(questions_are_few)
 }
 END_TEST
 
+/* This host's clock is set back by an hour. */
+START_TEST(a_clock_that_was_set_back)
+{
+    begin();
+    report(1, 500000000);
+    report(2, 500000000);
+    join_rig_seal(&rig);
+    ck_assert(next(NOW_MS + 3600000));
+    ck_assert(!next(NOW_MS + 3600000));
+    ck_assert(next(NOW_MS));
+    ck_assert(!next(NOW_MS));
+    end();
+}
+END_TEST
+
 START_TEST(what_is_no_port_is_no_answer)
 {
     static const struct {
@@ -406,8 +421,9 @@ START_TEST(names_are_no_commands)
 }
 END_TEST
 
-FT_UNIT_MAIN("oracle", an_answer_is_of_one_header, what_probes_showed_stays,
-             an_answer_is_of_its_question, a_flow_that_bears_its_path_is_not_asked_about,
+FT_UNIT_MAIN("oracle", a_clock_that_was_set_back, an_answer_is_of_one_header,
+             what_probes_showed_stays, an_answer_is_of_its_question,
+             a_flow_that_bears_its_path_is_not_asked_about,
              of_a_flow_in_a_tunnel_that_one_is_asked_about, a_question_is_a_list_of_arguments,
              an_answer_shows_a_path_and_resolves_none, questions_are_few,
              what_is_no_port_is_no_answer, a_sample_contradicts_an_answer,

@@ -196,6 +196,24 @@ START_TEST(only_agents_that_offer_it_are_asked)
 }
 END_TEST
 
+/* This host's clock is set back by minutes: nothing rests for that time, and what was waited for is
+ * lost. */
+START_TEST(a_clock_that_was_set_back)
+{
+    begin();
+    ck_assert(next(NOW_MS + 200000));
+    ck_assert(!next(NOW_MS + 201000));
+    say("h0-0", "agent-of-h0-0", true);
+    ck_assert(!next(NOW_MS));
+    ck_assert(!next(NOW_MS + FT_PROBE_LIST_LOST_MS - 1));
+    ck_assert_uint_eq(ft_prober_stats(prober)->lost, 1);
+    ck_assert(next(NOW_MS + FT_PROBE_LIST_LOST_MS));
+    answer(NULL, true, NOW_MS + FT_PROBE_LIST_LOST_MS + 1);
+    ck_assert(next(NOW_MS + FT_PROBE_LIST_LOST_MS + 1 + FT_PROBER_PAUSE_MS));
+    end();
+}
+END_TEST
+
 START_TEST(evidence_and_mice_are_left_alone)
 {
     const struct ft_tuple tuple = join_rig_tuple(100);
@@ -215,7 +233,7 @@ START_TEST(evidence_and_mice_are_left_alone)
 }
 END_TEST
 
-FT_UNIT_MAIN("prober", an_elephant_without_evidence_is_asked_for,
+FT_UNIT_MAIN("prober", a_clock_that_was_set_back, an_elephant_without_evidence_is_asked_for,
              a_switch_is_met_by_one_flow_at_a_time, what_nothing_came_of_is_lost,
              a_refusal_lets_others_be_asked_for_at_once, only_agents_that_offer_it_are_asked,
              evidence_and_mice_are_left_alone)
