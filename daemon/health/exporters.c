@@ -158,7 +158,10 @@ static void judge_silence(struct exporter *e, uint32_t window, double bytes_a_sa
     for (uint32_t back = 0; back < WINDOWS && back < window; back++) {
         const struct seen *w = &e->seen[(window - back) % WINDOWS];
 
-        if (w->window != window - back || w->samples > 0)
+        /* Not seen, or in part. */
+        if (w->window != window - back)
+            continue;
+        if (w->samples > 0)
             break;
         windows++;
         counted += w->counted;
@@ -168,8 +171,14 @@ static void judge_silence(struct exporter *e, uint32_t window, double bytes_a_sa
     if (counted < SILENT_MIN || bytes_a_sample <= 0 || bytes / bytes_a_sample < SILENT_SAMPLES)
         return;
     e->verdict = VERDICT_SILENT;
-    for (uint32_t back = 0; back < windows; back++)
-        e->seen[(window - back) % WINDOWS].muted = true;
+    for (uint32_t back = 0; windows && back < WINDOWS; back++) {
+        struct seen *w = &e->seen[(window - back) % WINDOWS];
+
+        if (w->window != window - back)
+            continue;
+        w->muted = true;
+        windows--;
+    }
 }
 
 /* Judged by its rate. */
@@ -296,6 +305,17 @@ void ft_exporters_close(struct ft_exporters *x, const struct ft_join *join,
         if (e->verdict == VERDICT_FINE && e->silent_windows == 0)
             judge_rate(e, window, span);
         if (e->verdict != VERDICT_FINE)
+            raise_verdict(e, events, ft_topology_fabric(t), window, span);
+    }
+}
+
+void ft_exporters_hold(const struct ft_exporters *x, const struct ft_topology *t,
+                       struct ft_events *events, uint32_t window, const struct ft_span *span)
+{
+    for (uint32_t i = 0; i < ft_topology_switches(t); i++) {
+        const struct exporter *e = known(x, ft_topology_switch(t, i)->name);
+
+        if (e && e->verdict != VERDICT_FINE)
             raise_verdict(e, events, ft_topology_fabric(t), window, span);
     }
 }

@@ -25,6 +25,10 @@ void ft_exporters_close(struct ft_exporters *x, const struct ft_join *join,
                         const struct ft_counters *counters, struct ft_events *events,
                         uint32_t window, const struct ft_span *span);
 
+/* Instead, of a window that was not seen from its start: what the one before showed stands. */
+void ft_exporters_hold(const struct ft_exporters *x, const struct ft_topology *t,
+                       struct ft_events *events, uint32_t window, const struct ft_span *span);
+
 /* For the doctor: what the last judgement found, and switches that sent no samples at all. */
 void ft_exporters_find(const struct ft_exporters *x, const struct ft_topology *t,
                        struct ft_findings *findings);

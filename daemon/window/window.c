@@ -447,8 +447,12 @@ static void finish(struct ft_window *w)
         ft_pair_links_end(w->pairs, &loads, t);
     if (w->config.partials)
         ft_partials_close(w->config.partials, w->span.start_ms);
-    if (w->exporters && !w->partial && !w->config.origin && !w->config.partials)
-        ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
+    if (w->exporters && !w->config.origin && !w->config.partials) {
+        if (w->partial)
+            ft_exporters_hold(w->exporters, t, w->events, w->number, &w->span);
+        else
+            ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
+    }
     if (!w->config.origin && !w->config.partials)
         ft_underused_close(w->underused, t, w->counters, &w->loads, w->events, w->number, &w->span);
     ft_lossy_links_close(w->lossy, t, w->config.origin || w->config.partials ? NULL : w->events,

@@ -373,7 +373,13 @@ START_TEST(a_silent_exporter_is_named_and_comes_back)
     /* Those that had no traffic are not blamed. */
     ck_assert_ptr_null(line_with("\"silent_exporter\"", "\"subject\":\"spine1\""));
     ft_writer_reset(&out);
-    for (int n = 9; n < 20; n++)
+    /* A window that was not seen from its start says neither. */
+    ft_pipeline_gap(pipeline);
+    for (int n = 9; n < 12; n++)
+        run_window(n, 1, 0);
+    ck_assert_ptr_nonnull(line_with("\"partial\":true", ""));
+    ck_assert_ptr_null(line_with("\"silent_exporter\"", ""));
+    for (int n = 12; n < 23; n++)
         run_window(n, 1, 1);
     ck_assert_ptr_nonnull(line_with("\"silent_exporter\"", "\"cleared\":true"));
     /* Its silence does not count as a sampling rate. */
