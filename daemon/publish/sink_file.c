@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/publish/publish.h"
@@ -101,6 +102,33 @@ static int open_file(const char *path)
     return fd < 0 && errno == ENXIO ? open(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK) : fd;
 }
 
+/* Whether a file ends within a line, as a full disk left it. */
+static bool is_broken(int fd, const char *path)
+{
+    struct stat st;
+    char last = '\n';
+    int in;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0)
+        return false;
+    in = open(path, O_RDONLY | O_CLOEXEC);
+    if (in < 0)
+        return false;
+    if (pread(in, &last, 1, st.st_size - 1) < 0)
+        last = '\n';
+    close(in);
+    return last != '\n';
+}
+
+static struct ft_lines open_lines(const char *path)
+{
+    int fd = open_file(path), error = errno;
+    struct ft_lines lines = {.fd = fd, .broken = is_broken(fd, path)};
+
+    errno = error;
+    return lines;
+}
+
 static void reopen(void *self)
 {
     struct file_sink *s = self;
@@ -115,7 +143,7 @@ static void reopen(void *self)
     s->retry_at = GATHER_BYTES;
     if (s->out.fd >= 0)
         close(s->out.fd);
-    s->out = (struct ft_lines){.fd = open_file(s->path)};
+    s->out = open_lines(s->path);
     if (s->out.fd < 0)
         s->open_error = -errno;
 }
@@ -157,7 +185,7 @@ struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_byt
     s->path = s->spec + strlen("file:");
     ft_writer_init(&s->gathered, BUFFER_MAX);
     s->retry_at = GATHER_BYTES;
-    s->out.fd = is_stdout(s) ? STDOUT_FILENO : open_file(path);
+    s->out = is_stdout(s) ? (struct ft_lines){.fd = STDOUT_FILENO} : open_lines(path);
     if (s->out.fd < 0) {
         snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
         free_sink(s);

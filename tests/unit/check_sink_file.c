@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -200,5 +201,51 @@ START_TEST(a_file_that_was_moved_is_opened_anew)
 }
 END_TEST
 
-FT_UNIT_MAIN("sink_file", a_replay_waits_for_its_reader, a_stalled_reader_holds_nobody_up,
-             a_reader_that_leaves_is_reported, a_file_that_was_moved_is_opened_anew)
+/* A disk that was full left half a line. Neither a reload nor the next daemon writes behind it. */
+START_TEST(half_a_line_breaks_no_other)
+{
+    const struct rlimit full = {LINE_BYTES / 2, RLIM_INFINITY},
+                        room = {RLIM_INFINITY, RLIM_INFINITY};
+    char line[2 * LINE_BYTES];
+    FILE *in;
+
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/records", folder);
+    for (int anew = 0; anew < 2; anew++) {
+        sink = ft_sink_file_new(path, (char[64]){0}, 64);
+        ck_assert_ptr_nonnull(sink);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &full), 0);
+        put(1);
+        ck_assert_int_eq(sink->flush(sink->self, 0), -EFBIG);
+        ck_assert_uint_eq(stats().failed, 1);
+        ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &room), 0);
+        if (anew) {
+            sink->free(sink->self);
+            free(sink);
+            sink = ft_sink_file_new(path, (char[64]){0}, 64);
+            ck_assert_ptr_nonnull(sink);
+        } else {
+            sink->reopen(sink->self);
+        }
+        put(2);
+        ck_assert_int_eq(sink->flush(sink->self, 0), 0);
+        in = fopen(path, "r");
+        ck_assert_ptr_nonnull(in);
+        ck_assert_ptr_nonnull(fgets(line, sizeof(line), in));
+        ck_assert_uint_eq(strlen(line), LINE_BYTES / 2 + 1);
+        ck_assert_ptr_nonnull(fgets(line, sizeof(line), in));
+        ck_assert_uint_eq(strlen(line), LINE_BYTES + 1);
+        ck_assert_int_eq(strncmp(line, "0000000002", 10), 0);
+        fclose(in);
+        unlink(path);
+        sink->free(sink->self);
+        free(sink);
+    }
+    rmdir(folder);
+}
+END_TEST
+
+FT_UNIT_MAIN("sink_file", half_a_line_breaks_no_other, a_replay_waits_for_its_reader,
+             a_stalled_reader_holds_nobody_up, a_reader_that_leaves_is_reported,
+             a_file_that_was_moved_is_opened_anew)
