@@ -35,6 +35,7 @@ struct ft_events {
     struct ft_table *table;
     struct ft_emitter emitter;
     uint32_t releases;
+    bool happens; /* what is published just now does not stand */
 };
 
 struct ft_events *ft_events_new(size_t cap, const struct ft_emitter *emitter)
@@ -65,13 +66,20 @@ void ft_events_free(struct ft_events *e)
     free(e);
 }
 
-void ft_events_once(struct ft_events *e, const Fabrictrace__Event *event)
+static void publish(struct ft_events *e, const Fabrictrace__Event *event)
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
 
     record.kind_case = FABRICTRACE__RECORD__KIND_EVENT;
     record.event = (Fabrictrace__Event *)(uintptr_t)event;
     e->emitter.record(e->emitter.arg, &record);
+}
+
+void ft_events_once(struct ft_events *e, const Fabrictrace__Event *event)
+{
+    e->happens = true;
+    publish(e, event);
+    e->happens = false;
 }
 
 static void keep(struct standing *s, const Fabrictrace__Event *event)
@@ -121,7 +129,7 @@ static struct standing *raise_event(struct ft_events *e, uint32_t window, bool h
         fabrictrace__event__free_unpacked(before, NULL);
     }
     if (fresh || s->inherited || (cause && cause != s->cause)) {
-        ft_events_once(e, &now);
+        publish(e, &now);
         s->cause = cause;
     }
     s->inherited = false;
@@ -164,7 +172,7 @@ static void clear(struct ft_events *e, struct standing *s, int64_t now_ms)
                      text ? text : "");
             event->message = more;
         }
-        ft_events_once(e, event);
+        publish(e, event);
         event->message = text;
         fabrictrace__event__free_unpacked(event, NULL);
     }
@@ -288,7 +296,7 @@ static const struct standing *find(const struct ft_events *e, const Fabrictrace_
 
 bool ft_events_stands(const struct ft_events *e, const Fabrictrace__Event *event)
 {
-    return find(e, event) != NULL;
+    return !e->happens && find(e, event) != NULL;
 }
 
 const uint8_t *ft_events_now(const struct ft_events *e, const Fabrictrace__Event *event,

@@ -51,7 +51,8 @@ void ft_events_sweep(struct ft_events *events, uint32_t window, int64_t now_ms);
 /* The condition (kind, subject) of an event is over: now, not at the end of the window. */
 void ft_events_clear(struct ft_events *events, const Fabrictrace__Event *event, int64_t now_ms);
 
-/* Whether the condition (kind, subject) of an event stands. */
+/* Whether the condition (kind, subject) of an event stands; while a happening is published, which
+ * may be of the same kind and subject, false. */
 bool ft_events_stands(const struct ft_events *events, const Fabrictrace__Event *event);
 
 /* The last form of the active event for the condition (kind, subject) of this one, packed;

@@ -304,6 +304,30 @@ START_TEST(windows_of_a_clock_that_was_set_back)
 }
 END_TEST
 
-FT_UNIT_MAIN("snapshot", windows_of_a_clock_that_was_ahead, windows_of_a_clock_that_was_set_back,
-             a_file_of_another_version, a_history_that_fills_its_memory,
-             a_file_with_more_events_than_there_is_room_for)
+/* A contradiction between topology and LLDP stands, and the link that it is about is removed: both
+ * are of one kind and subject. */
+START_TEST(a_happening_beside_what_stands)
+{
+    struct ft_history_event e;
+    Fabrictrace__Event happening = event_of("leaf0/up0", 2);
+
+    begin(1 << 20, EVENTS_MAX);
+    stand("leaf0/up0", 1);
+    happening.since_ms = happening.time_ms;
+    ft_events_once(events, &happening);
+    ck_assert(ft_history_event(history, 1, &e) && e.stands);
+    ck_assert(ft_history_event(history, 2, &e) && !e.stands && !e.over);
+    stand("leaf0/up0", 2);
+    ft_events_sweep(events, 3, 4 * WINDOW_MS);
+    ck_assert(ft_history_event(history, 1, &e));
+    ck_assert(!e.stands && e.over && e.begun_ms == WINDOW_MS && e.over_ms == 4 * WINDOW_MS);
+    ck_assert(ft_history_event(history, 2, &e));
+    ck_assert(!e.stands && !e.over && e.over_ms == (int64_t)happening.time_ms);
+    ck_assert(!ft_history_event(history, 3, &e));
+    end();
+}
+END_TEST
+
+FT_UNIT_MAIN("snapshot", a_happening_beside_what_stands, windows_of_a_clock_that_was_ahead,
+             windows_of_a_clock_that_was_set_back, a_file_of_another_version,
+             a_history_that_fills_its_memory, a_file_with_more_events_than_there_is_room_for)
