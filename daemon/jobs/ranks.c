@@ -156,8 +156,12 @@ static void close_silent(struct ft_ranks *r)
     uint32_t index = 0;
     struct member *m;
 
-    while ((m = ft_table_next(r->members, &index)))
+    while ((m = ft_table_next(r->members, &index))) {
+        /* This host's clock was set back. */
+        if (m->heard_ms > r->now_ms)
+            m->heard_ms = r->now_ms;
         m->m.closed |= r->now_ms - m->heard_ms > SILENT_MS;
+    }
 }
 
 /* Forgets what has ended and was not heard of since. */

@@ -336,7 +336,31 @@ START_TEST(who_is_not_announced_any_more_is_over)
 }
 END_TEST
 
-FT_UNIT_MAIN("ranks", how_far_a_member_is_is_kept, one_pair_is_certain,
+/* This host's clock is set back by an hour, and a host is switched off: its ranks are over as soon.
+ */
+START_TEST(a_clock_that_was_set_back)
+{
+    const struct ft_rank_query query = {"a", "b", 10, 7};
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    struct ft_ranks *r = make(16, 16);
+    bool more;
+
+    ft_ranks_age(r, 4600000);
+    ck_assert_int_eq(join(r, "c1", 0, "a", 10, false), 0);
+    ck_assert_int_eq(join(r, "c1", 1, "b", 11, false), 0);
+    ck_assert_int_eq(send(r, "c1", 0, 1, 7), 0);
+    for (int64_t ms = 1000000; ms <= 1100000; ms += 10000)
+        ft_ranks_age(r, ms);
+    ck_assert_uint_eq(ft_ranks_match(r, &query, pairs, &more), 1);
+    for (int64_t ms = 1110000; ms <= 1140000; ms += 10000)
+        ft_ranks_age(r, ms);
+    ck_assert_uint_eq(ft_ranks_match(r, &query, pairs, &more), 0);
+    ck_assert(ft_ranks_member(r, "c1", 0)->closed);
+    ft_ranks_free(r);
+}
+END_TEST
+
+FT_UNIT_MAIN("ranks", a_clock_that_was_set_back, how_far_a_member_is_is_kept, one_pair_is_certain,
              several_pairs_are_candidates, a_rank_of_a_process_that_is_not_known_is_not_certain,
              a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
              of_a_known_process_its_own_pairs_are_named, full_or_wrong_is_an_error,
