@@ -270,6 +270,9 @@ enum ft_intake_numbers ft_intake_numbers(const Fabrictrace__Record *record, int6
     case FABRICTRACE__RECORD__KIND_PROBE:
         time_ms = record->probe->time_ms;
         break;
+    case FABRICTRACE__RECORD__KIND_PARTIAL:
+        time_ms = record->partial->window_start_ms;
+        break;
     default:
         return FT_INTAKE_FITS;
     }

@@ -177,7 +177,11 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
 /* Hosts and pollers announce again whatever is there. */
 static void start_over(struct ft_pipeline *p, int64_t now_ms)
 {
-    ft_join_restart(p->stages.join, ft_join_window_of(p->stages.join, now_ms));
+    uint32_t window = ft_join_window_of(p->stages.join, now_ms);
+
+    ft_join_restart(p->stages.join, window);
+    if (p->config.window.partials)
+        ft_partials_restart(p->config.window.partials, window * p->config.join.window_ms);
     ft_window_complete_from(p->stages.window, now_ms, true);
     ft_events_sweep(p->stages.events, UINT32_MAX, now_ms);
     if (p->stages.wiring)

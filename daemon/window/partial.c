@@ -359,6 +359,13 @@ void ft_partials_close(struct ft_partials *p, int64_t window_start_ms)
         p->closed_ms = window_start_ms;
 }
 
+void ft_partials_restart(struct ft_partials *p, int64_t window_start_ms)
+{
+    while (!TAILQ_EMPTY(&p->parts))
+        drop(p, TAILQ_FIRST(&p->parts));
+    p->closed_ms = window_start_ms - 1;
+}
+
 const struct ft_partials_stats *ft_partials_stats(const struct ft_partials *p)
 {
     return &p->stats;

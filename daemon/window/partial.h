@@ -80,6 +80,9 @@ bool ft_partials_add(struct ft_partials *partials, int64_t window_start_ms, uint
 /* Forgets a window and those before it; more of them is late. */
 void ft_partials_close(struct ft_partials *partials, int64_t window_start_ms);
 
+/* The clock was set back: forgets all; this window and those behind it are to come. */
+void ft_partials_restart(struct ft_partials *partials, int64_t window_start_ms);
+
 const struct ft_partials_stats *ft_partials_stats(const struct ft_partials *partials);
 
 #endif

@@ -347,7 +347,64 @@ START_TEST(counts_that_cannot_be_are_not_taken)
 }
 END_TEST
 
-FT_UNIT_MAIN("partials", what_members_did_not_take_in_is_said,
+/* The aggregator's clock is set back: windows that it closed before are to come again. */
+START_TEST(a_clock_that_was_set_back)
+{
+    char window[64];
+    const char *line;
+
+    run_member(0, 0);
+    run_member(1, 0);
+    begin_aggregator();
+    feed_window(said[0], window_at(2));
+    feed_window(said[1], window_at(2));
+    close_window(window_at(2));
+    feed_window(said[0], window_at(1)); /* late */
+    ck_assert_uint_eq(ft_partials_stats(partials)->late, 1);
+    run_until(window_at(0) + 1);
+    ft_writer_reset(&out);
+    feed_window(said[0], window_at(0));
+    feed_window(said[1], window_at(0));
+    close_window(window_at(0));
+    ck_assert_uint_eq(ft_partials_stats(partials)->late, 1);
+    snprintf(window, sizeof(window), "\"window_start_ms\":%lld,", (long long)window_at(0));
+    line = line_with(window, "\"scope\":\"fabric\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_null(strstr(line, "missing_partitions"));
+    ck_assert_double_eq(number(line, "flows"), FLOWS);
+    end_aggregator();
+}
+END_TEST
+
+/* A member whose clock is ahead would fill the memory until the aggregator's is there. */
+START_TEST(what_is_ahead_is_not_kept)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__Partial m = FABRICTRACE__PARTIAL__INIT;
+    uint32_t partition = 0;
+
+    begin_aggregator();
+    m.source = (char *)(uintptr_t) "a";
+    m.partitions = &partition;
+    m.n_partitions = 1;
+    m.partitions_all = 2;
+    m.has_window_start_ms = m.has_piece = m.has_pieces = true;
+    m.pieces = 1;
+    record.kind_case = FABRICTRACE__RECORD__KIND_PARTIAL;
+    record.partial = &m;
+    m.window_start_ms = (uint64_t)window_at(0);
+    ft_pipeline_record(pipeline, &record, window_at(1));
+    ck_assert_uint_eq(ft_partials_stats(partials)->taken, 1);
+    m.window_start_ms += 3600000;
+    ft_pipeline_record(pipeline, &record, window_at(1));
+    ck_assert_uint_eq(ft_partials_stats(partials)->taken, 1);
+    ck_assert_uint_eq(ft_pipeline_stats(pipeline)->fates[FT_RECORD_AHEAD], 1);
+    end_aggregator();
+}
+END_TEST
+
+FT_UNIT_MAIN("partials", a_clock_that_was_set_back, what_is_ahead_is_not_kept,
+             what_members_did_not_take_in_is_said,
              flows_with_fewer_links_to_choose_from_are_judged_alike, who_has_more_flows_weighs_more,
              what_is_not_said_is_not_whole, what_was_thinned_counts_once,
              what_is_read_back_does_not_count, counts_that_cannot_be_are_not_taken)
