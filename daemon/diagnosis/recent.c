@@ -494,10 +494,20 @@ void ft_recent_leave(struct ft_recent *r, const char *comm_id, uint32_t rank, ui
     r->swept_ms = 0;
 }
 
+/* How long a process that died is remembered: as long as any other of the job may wait for it. */
+static int64_t gone_ms(const struct ft_recent_job *job, int64_t now_ms)
+{
+    for (const struct ft_recent_rank *rank = job->first; rank; rank = rank->next)
+        if (!is_gone(rank) && now_ms - rank->heard_ms <= SILENT_MS)
+            return GONE_MS;
+    return SILENT_MS;
+}
+
 /* Takes the silent ranks of a job out of its list. */
 static void age_job(struct ft_recent *r, struct ft_recent_job *job, int64_t now_ms)
 {
     struct ft_recent_rank **at = &job->first, *rank;
+    int64_t gone = gone_ms(job, now_ms);
 
     job->last = NULL;
     while ((rank = *at)) {
@@ -507,7 +517,7 @@ static void age_job(struct ft_recent *r, struct ft_recent_job *job, int64_t now_
         /* This host's clock was set back. */
         if (rank->heard_ms > now_ms)
             rank->heard_ms = now_ms;
-        if (now_ms - rank->heard_ms <= (is_gone(rank) ? GONE_MS : SILENT_MS)) {
+        if (now_ms - rank->heard_ms <= (is_gone(rank) ? gone : SILENT_MS)) {
             job->last = rank;
             at = &rank->next;
             continue;

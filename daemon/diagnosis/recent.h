@@ -7,7 +7,8 @@
  *
  * A rank's operations are kept in a ring that grows while there is room for more rows in all, and
  * forgets the oldest when there is none; so does what its network steps take (delays.h). Ranks that
- * nobody spoke of for two minutes are forgotten. Times within one process are by one clock, and
+ * nobody spoke of for two minutes are forgotten; one whose process died is not for an hour, as long
+ * as the job has others that may wait for it. Times within one process are by one clock, and
  * comparable to the nanosecond; those of different hosts as far as their clocks agree. Owner: the
  * caller. Thread: one.
  */

@@ -536,6 +536,25 @@ START_TEST(a_job_that_is_gone_takes_its_diagnoses_along)
 }
 END_TEST
 
+/* Killed while a rank is late: nobody is left to wait for who died. */
+START_TEST(a_job_of_which_all_died_takes_its_diagnoses_along)
+{
+    struct flight dead = away;
+
+    dead.process = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+    open_diagnoser(64, 4096);
+    run(0, 60, RANKS, 0);
+    run(60, 240, 1, 60000);
+    ck_assert_uint_eq(raised, 1);
+    for (uint32_t r = 0; r < RANKS; r++)
+        stand(r, &dead, now_ms);
+    step(now_ms + 200000);
+    ck_assert_uint_eq(cleared, 1);
+    ck_assert_uint_eq(ft_recent_ranks(ft_diagnoser_recent(diagnoser)), 0);
+    close_diagnoser();
+}
+END_TEST
+
 START_TEST(nonsense_is_refused)
 {
     Fabrictrace__Collective c = FABRICTRACE__COLLECTIVE__INIT;
@@ -573,4 +592,5 @@ FT_UNIT_MAIN("diagnoser", a_look_takes_what_the_budget_gives_it, a_healthy_job_i
              of_a_rank_that_nobody_speaks_of_nothing_is_known,
              a_late_rank_is_named_and_who_waits_is_not, a_lost_record_blames_nobody,
              operations_in_sums_are_not_judged, tables_have_bounds,
-             a_job_that_is_gone_takes_its_diagnoses_along, nonsense_is_refused)
+             a_job_that_is_gone_takes_its_diagnoses_along,
+             a_job_of_which_all_died_takes_its_diagnoses_along, nonsense_is_refused)
