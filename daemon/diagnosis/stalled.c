@@ -32,6 +32,7 @@ struct table {
     struct ft_stalls_pair *pairs;
     double *values, *longest;
     size_t count;
+    uint32_t process_count;
     int64_t now_ms, since_ms; /* since_ms: of the first that stalls */
     struct ft_task *task;
 };
@@ -46,9 +47,35 @@ static bool stalls(const struct table *t, const struct entry *e, uint32_t i)
     return is_fresh(t, e->cell, i) && (double)e->cell->longest[i] > e->least;
 }
 
+/* Of each process, which has no number of the job where no communicator has all of them. */
+static uint32_t index_of(struct table *t, struct ft_recent_process *p)
+{
+    if (p->index == UINT32_MAX)
+        p->index = t->process_count++;
+    return p->index;
+}
+
+static void forget_indices(struct table *t, const struct ft_recent *recent,
+                           const struct ft_recent_job *job)
+{
+    for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
+        ft_task_spend(t->task, 1 + r->delays.count / 2);
+        if (r->process)
+            r->process->index = UINT32_MAX;
+        for (uint32_t i = 0; i < r->delays.count; i++) {
+            const struct ft_recent_rank *peer =
+                ft_recent_find(recent, r->comm_id, r->delays.cells[i].peer);
+
+            if (peer && peer->process)
+                peer->process->index = UINT32_MAX;
+        }
+    }
+}
+
 static void list(struct table *t, const struct ft_recent *recent, const struct ft_recent_job *job,
                  size_t room)
 {
+    forget_indices(t, recent, job);
     for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
         ft_task_spend(t->task, 1);
         for (uint32_t i = 0; r->process && t->count < room && i < r->delays.count; i++) {
@@ -156,8 +183,8 @@ static void make_pairs(struct table *t, const struct ft_witnesses *w)
         p->link_count = path.count;
         p->answers = e->answers;
         p->answer_count = ft_answers_path(w, e->rank, e->peer, e->answers, PORTS, &tuple);
-        p->from = e->rank->process->number;
-        p->to = e->peer->process->number;
+        p->from = index_of(t, e->rank->process);
+        p->to = index_of(t, e->peer->process);
         p->from_host = digest(e->rank->process->host);
         p->to_host = digest(e->peer->process->host);
         for (uint32_t k = 0; k < e->cell->count; k++) {

@@ -159,6 +159,22 @@ START_TEST(what_the_longest_steps_have_in_common_is_the_link)
 }
 END_TEST
 
+/* Where no communicator has all of its processes, they have no numbers of the job. */
+START_TEST(processes_without_numbers_are_told_apart)
+{
+    struct ft_recent_job *job;
+
+    unknown = false;
+    job = run(true);
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        ft_recent_find(recent, COMM, rank)->process->number = 0;
+    find(job, 500);
+    ck_assert(stalled.found);
+    ck_assert_uint_eq(stalled.what.link, LOSSY);
+    ft_recent_free(recent);
+}
+END_TEST
+
 START_TEST(without_stalls_or_paths_none_is_found)
 {
     unknown = false;
@@ -173,4 +189,4 @@ START_TEST(without_stalls_or_paths_none_is_found)
 END_TEST
 
 FT_UNIT_MAIN("stalled", what_the_longest_steps_have_in_common_is_the_link,
-             without_stalls_or_paths_none_is_found)
+             processes_without_numbers_are_told_apart, without_stalls_or_paths_none_is_found)
