@@ -77,7 +77,35 @@ static Fabrictrace__Diagnosis *unpack(const struct standing *one)
                        : NULL;
 }
 
-static void publish(const struct standing *one, const struct ft_standing_out *out, bool over)
+/* Raises the event of another that stands with this subject: of several peers of a rank, or of a
+ * rank of several communicators of a job without numbers. False: there is none. */
+static bool raise_other(const struct ft_standing *s, const struct standing *one,
+                        const char *subject, const struct ft_standing_out *out)
+{
+    char its[FT_DIAGNOSIS_SUBJECT_BYTES];
+    const struct standing *other;
+    uint32_t index = 0;
+    bool same = false;
+
+    while (!same && (other = ft_table_next(s->table, &index))) {
+        Fabrictrace__Diagnosis *m;
+        Fabrictrace__Evidence evidence;
+        Fabrictrace__Event event;
+
+        if (other == one || !other->raised || other->key.syndrome != one->key.syndrome ||
+            other->key.rank != one->key.rank || !is_of(other, one->key.job) || !(m = unpack(other)))
+            continue;
+        ft_diagnosis_event(m, &event, &evidence, its);
+        same = strcmp(its, subject) == 0;
+        if (same)
+            ft_events_raise(out->events, out->window, &event);
+        fabrictrace__diagnosis__free_unpacked(m, NULL);
+    }
+    return same;
+}
+
+static void publish(const struct ft_standing *s, const struct standing *one,
+                    const struct ft_standing_out *out, bool over)
 {
     Fabrictrace__Diagnosis *m = unpack(one);
     Fabrictrace__Evidence evidence;
@@ -90,17 +118,17 @@ static void publish(const struct standing *one, const struct ft_standing_out *ou
     m->has_cleared = m->cleared = over;
     emit(out->emitter, m);
     ft_diagnosis_event(m, &event, &evidence, subject);
-    if (over)
-        ft_events_clear(out->events, &event, out->now_ms);
-    else
+    if (!over)
         ft_events_raise(out->events, out->window, &event);
+    else if (!raise_other(s, one, subject, out))
+        ft_events_clear(out->events, &event, out->now_ms);
     fabrictrace__diagnosis__free_unpacked(m, NULL);
 }
 
 static void end(struct ft_standing *s, struct standing *one, const struct ft_standing_out *out)
 {
     if (one->raised)
-        publish(one, out, true);
+        publish(s, one, out, true);
     free(one->packed);
     ft_table_remove(s->table, one);
 }
@@ -199,7 +227,7 @@ bool ft_standing_hit(struct ft_standing *s, const char *job, const Fabrictrace__
     note_link(one, m);
     one->opinions = opinions_of(m);
     one->raised = true;
-    publish(one, out, false);
+    publish(s, one, out, false);
     return true;
 }
 
@@ -237,7 +265,7 @@ void ft_standing_offer(struct ft_standing *s,
         if (m && name(arg, m)) {
             keep(one, m);
             note_link(one, m);
-            publish(one, out, false);
+            publish(s, one, out, false);
         }
         fabrictrace__diagnosis__free_unpacked(m, NULL);
     }

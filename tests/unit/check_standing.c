@@ -14,6 +14,7 @@ static struct ft_events *events;
 static unsigned said, over, raised;
 static char link_said[32];
 static bool numbered;
+static const char *communicator;
 
 static void on_record(void *arg, const Fabrictrace__Record *record)
 {
@@ -49,7 +50,7 @@ static bool hit(uint32_t rank, const char *port)
     const struct ft_standing_out to = out();
 
     m.job = text(JOB);
-    m.communicator = text("0000000000000fab");
+    m.communicator = text(communicator);
     m.message = text("a rank hangs");
     m.has_syndrome = m.has_rank = m.has_severity = true;
     m.syndrome = FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG;
@@ -80,6 +81,7 @@ static void setup(void)
     ck_assert(standing && events);
     said = over = raised = 0;
     numbered = true;
+    communicator = "0000000000000fab";
 }
 
 static void teardown(void)
@@ -167,6 +169,31 @@ START_TEST(a_link_may_be_named_while_it_stands)
 }
 END_TEST
 
+/* Ranks 3 of two communicators, of a job without numbers of its own: the event is of both. */
+START_TEST(an_event_of_two_ends_with_the_last)
+{
+    setup();
+    numbered = false;
+    for (int i = 0; i < 6; i++) {
+        communicator = "0000000000000fab";
+        ck_assert(hit(3, NULL));
+        communicator = "0000000000000fac";
+        ck_assert(i >= 3 || hit(3, NULL));
+        look_is_over(false, true);
+    }
+    ck_assert_uint_eq(said, 2);
+    ck_assert_uint_eq(over, 1);
+    ck_assert_uint_eq(raised, 1); /* and none of an end */
+    ck_assert_uint_eq(ft_events_count(events), 1);
+    for (int i = 0; i < 3; i++)
+        look_is_over(false, true);
+    ck_assert_uint_eq(over, 2);
+    ck_assert_uint_eq(raised, 2);
+    ck_assert_uint_eq(ft_events_count(events), 0);
+    teardown();
+}
+END_TEST
+
 START_TEST(of_more_than_there_is_room_for_it_says_so)
 {
     setup();
@@ -194,4 +221,5 @@ END_TEST
 
 FT_UNIT_MAIN("standing", it_is_said_once_after_two_looks_and_over_after_three_without,
              a_link_that_is_found_later_is_said, a_link_may_be_named_while_it_stands,
-             of_more_than_there_is_room_for_it_says_so, what_stood_ends_with_its_job)
+             an_event_of_two_ends_with_the_last, of_more_than_there_is_room_for_it_says_so,
+             what_stood_ends_with_its_job)
