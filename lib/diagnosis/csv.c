@@ -85,6 +85,8 @@ static int read_field(struct reader *r, size_t column, char text[FIELD_BYTES], b
             continue;
         } else if (closed && c != ' ') {
             return bad(r, column_name(r, column), "text behind closed quotes");
+        } else if (closed) {
+            continue;
         }
         if (c == '\0')
             return bad(r, column_name(r, column), "a byte of value 0");
@@ -174,7 +176,8 @@ static int parse_uint(const char *text, uint64_t max, uint64_t *out)
     if (*stop || strspn(text, "0123456789.e+E") != strlen(text) || !isfinite(real) ||
         real != floor(real))
         return -EINVAL;
-    if (real > (double)max)
+    /* As a real number the largest integer is one more than that. */
+    if (real > (double)max || real >= 0x1p64)
         return -ERANGE;
     *out = (uint64_t)real > max ? max : (uint64_t)real;
     return 0;

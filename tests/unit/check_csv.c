@@ -72,6 +72,10 @@ START_TEST(an_error_names_line_and_column)
     refused(HEADER "0,h,c,f,0,8,5.5,9\n", "2: start_ns: '5.5' is not an unsigned integer");
     refused(HEADER "0,h,c,f,0,8,99999999999999999999,\n",
             "2: start_ns: '99999999999999999999' is more than 4611686018427387904");
+    refused(HEADER "0,h,c,f,0,18446744073709551616.0,5,9\n",
+            "2: bytes: '18446744073709551616.0' is more than 18446744073709551615");
+    refused(HEADER "0,h,c,f,1.8446744073709552e19,8,5,9\n",
+            "2: sequence: '1.8446744073709552e19' is more than 18446744073709551614");
     refused(HEADER "0,\"h,c,f,0,8,5,9\n", "2: host: the quotes are not closed");
     refused(HEADER "0,h,c,f,0,8,5,9\n0,i,c,f,1,8,5,9\n",
             "3: host: rank 0 was on another host before");
@@ -96,6 +100,19 @@ START_TEST(ranks_of_a_job_or_of_a_communicator)
 }
 END_TEST
 
+START_TEST(spaces_behind_quotes_are_no_part_of_a_name)
+{
+    struct ft_operations *ops = read_text(HEADER "0,h,\"a\" ,f,0,8,5,9\n1,h,a,f,0,8,5,9\n"
+                                                 "2,h,\" a \"  ,f,0,8,5,9\n",
+                                          0);
+
+    ck_assert_uint_eq(ft_operations_comms(ops), 2);
+    ck_assert_str_eq(ft_operations_comm(ops, 0), "a");
+    ck_assert_str_eq(ft_operations_comm(ops, 1), " a ");
+    ft_operations_free(ops);
+}
+END_TEST
+
 START_TEST(cut_at_every_byte)
 {
     static const char text[] = HEADER "0,h,\"c\",Send,0,8,5,9\n1,h,c,Recv,1,8,5,\n";
@@ -112,4 +129,5 @@ START_TEST(cut_at_every_byte)
 END_TEST
 
 FT_UNIT_MAIN("csv", columns_in_any_order, an_error_names_line_and_column,
-             ranks_of_a_job_or_of_a_communicator, cut_at_every_byte)
+             ranks_of_a_job_or_of_a_communicator, spaces_behind_quotes_are_no_part_of_a_name,
+             cut_at_every_byte)
