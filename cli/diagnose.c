@@ -322,6 +322,10 @@ static int show(FILE *out, bool json, const struct input *in, struct ft_diagnose
     }
     ft_writer_free(&w);
     free(r);
+    /* Of dumps what is slow is not shown, which is what is left out first. */
+    if (rc == 0 && found->left_out && (!in->dumps || found->count == FT_DIAGNOSES_MAX))
+        fprintf(in->err, "fabrictrace diagnose: %zu more were found than there is room for\n",
+                found->left_out);
     return rc;
 }
 

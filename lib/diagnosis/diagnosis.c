@@ -96,11 +96,28 @@ static int by_weight(const void *a, const void *b)
     return x->syndrome < y->syndrome ? -1 : x->syndrome > y->syndrome;
 }
 
+/* What stands is worse than what is slow: where there is no room for all, the latter is left out.
+ */
+static int add_stops(struct ft_diagnoses *found, struct ft_diagnoses *stops)
+{
+    found->left_out += stops->left_out;
+    for (; found->count && found->count + stops->count > FT_DIAGNOSES_MAX; found->left_out++)
+        drop(found, found->count - 1);
+    for (size_t i = 0; i < stops->count; i++) {
+        struct ft_diagnosis *d = ft_diagnoses_add(found, FT_SYNDROME_NONE);
+
+        if (!d)
+            return -ENOMEM;
+        *d = stops->items[i];
+        stops->items[i].waiting = NULL;
+    }
+    return 0;
+}
+
 int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diagnoses *found)
 {
     struct ft_matched *m = ft_matched_new(ops);
     struct ft_diagnoses stops = {0};
-    struct ft_diagnosis *d;
     int rc = m ? 0 : -ENOMEM;
 
     *found = (struct ft_diagnoses){0};
@@ -122,15 +139,8 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
         join_mixed(found);
         join_hosts(m, found);
     }
-    for (size_t i = 0; i < stops.count && rc == 0; i++) {
-        d = ft_diagnoses_add(found, FT_SYNDROME_NONE);
-        if (!d) {
-            rc = -ENOMEM;
-            break;
-        }
-        *d = stops.items[i];
-        stops.items[i].waiting = NULL;
-    }
+    if (rc == 0)
+        rc = add_stops(found, &stops);
     if (rc == 0 && found->count)
         qsort(found->items, found->count, sizeof(*found->items), by_weight);
     ft_diagnoses_free(&stops);

@@ -120,6 +120,19 @@ class Alone(unittest.TestCase):
         self.assertIn("bad:3: ", err)
         self.assertEqual(run("diagnose", "--operations", "/nonexistent")[0], 66)
 
+    def test_diagnoses_without_room_are_counted(self):
+        lines = ["rank,host,communicator,function,bytes,start_ns,end_ns,peer,sequence",
+                 "600,h,w,f,8,60000000000,60000000001,,0"]
+        for rank in range(600):
+            peer, function = (rank + 1, "Send") if rank % 2 == 0 else (rank - 1, "Recv")
+            for k in range(4):
+                end = "" if k == 3 else 5000000 * (k + 1)
+                lines.append(f"{rank},h,p,{function},8,{5000000 * k + 1},{end},{peer},{k}")
+        done = subprocess.run([PROGRAM, "diagnose", "--operations", "-", "--json"], input="\n".join(lines), text=True,
+                              capture_output=True, check=False)
+        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 256))
+        self.assertEqual(done.stderr, "fabrictrace diagnose: 44 more were found than there is room for\n")
+
     def test_loads_give_the_known_answers(self):
         names = ("FIM", "MAX/MEAN", "COV", "JAIN", "EFFECTIVE", "CHI-SQUARE")
         keys = ("fim", "max_over_mean", "cov", "jain", "effective_links")

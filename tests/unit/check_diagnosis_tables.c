@@ -38,7 +38,7 @@ static void teardown(void)
 static void put(uint32_t rank, const char *comm, const char *function, uint64_t sequence,
                 uint64_t bytes, uint64_t start_ns, uint64_t end_ns, uint32_t peer)
 {
-    char host[8];
+    char host[16];
     struct ft_operation_row r = {.host = host,
                                  .comm = comm,
                                  .function = function,
@@ -355,8 +355,51 @@ START_TEST(who_waits_for_most_of_what_it_is_late_by)
 }
 END_TEST
 
+/* Pairs of ranks, of which the first some stand, and as many as that are slow. */
+static void diagnose_pairs(uint32_t pairs, uint32_t stand, uint32_t slow)
+{
+    ops = ft_operations_new();
+    for (uint32_t i = 0; i < pairs; i++) {
+        uint64_t at = 1000 * MS;
+
+        for (uint64_t k = 0; k < 12; k++, at += 100 * MS) {
+            uint64_t end = at + (i >= stand && i < stand + slow ? 30 : 10) * MS + some(k, i) / 100;
+
+            put(2 * i, "p", "Send", k, 1 << 20, at, end, 2 * i + 1);
+            put(2 * i + 1, "p", "Recv", k, 1 << 20, at, end, 2 * i);
+        }
+        if (i < stand) {
+            put(2 * i, "p", "Send", 12, 1 << 20, at, NEVER, 2 * i + 1);
+            put(2 * i + 1, "p", "Recv", 12, 1 << 20, at, NEVER, 2 * i);
+        }
+    }
+    for (uint32_t r = 0; r < 2; r++)
+        put(2 * pairs + r, "w", "AllReduce", 0, 8, 60000 * MS, 60001 * MS, NONE);
+    diagnose(FT_DIAGNOSES_MAX);
+}
+
+START_TEST(what_found_no_room_is_counted)
+{
+    diagnose_pairs(300, 300, 0);
+    ck_assert_uint_eq(found.left_out, 300 - FT_DIAGNOSES_MAX);
+    teardown();
+}
+END_TEST
+
+START_TEST(what_is_slow_takes_no_room_of_what_stands)
+{
+    diagnose_pairs(1000, 3, 300);
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_int_eq(found.items[i].syndrome,
+                         i < 3 ? FT_SYNDROME_COMM_HANG : FT_SYNDROME_COMM_SLOW);
+    ck_assert_uint_eq(found.left_out, 303 - FT_DIAGNOSES_MAX);
+    teardown();
+}
+END_TEST
+
 FT_UNIT_MAIN("diagnosis of tables", who_waits_for_a_late_rank_is_not_late,
              who_waits_for_slow_transfers_is_not_late, who_waits_for_most_of_what_it_is_late_by,
              buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
              the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, rows_of_a_rank_end_sooner,
-             another_size_than_the_others, a_circle_names_who_left_an_operation_out)
+             another_size_than_the_others, a_circle_names_who_left_an_operation_out,
+             what_found_no_room_is_counted, what_is_slow_takes_no_room_of_what_stands)
