@@ -113,11 +113,22 @@ static double stands(const struct hangs *h, uint64_t entered_ns, uint64_t usual_
     return age > 2 * usual_ns && 2 * members <= h->m->process_count && all_wait(h) ? 0.7 : 0;
 }
 
-/* Who waits, and the longest way to the root. */
+/* The longest way to the root; of one that is too long what is nearest to the root. */
+static void describe_chain(const struct hangs *h, struct ft_diagnosis *d)
+{
+    for (uint32_t node = h->reached[h->reached_count - 1];; node = h->toward[node]) {
+        if (node < h->m->process_count && d->chain_count == FT_DIAGNOSIS_CHAIN)
+            memmove(d->chain, d->chain + 1, --d->chain_count * sizeof(*d->chain));
+        if (node < h->m->process_count)
+            d->chain[d->chain_count++] = node;
+        if (h->toward[node] == node)
+            return;
+    }
+}
+
+/* Who waits, and for whom. */
 static int describe_waiting(struct hangs *h, struct ft_diagnosis *d)
 {
-    uint32_t node = h->reached[h->reached_count - 1];
-
     d->waiting = calloc(FT_DIAGNOSIS_WAITING, sizeof(*d->waiting));
     if (!d->waiting)
         return -ENOMEM;
@@ -127,13 +138,7 @@ static int describe_waiting(struct hangs *h, struct ft_diagnosis *d)
                 d->waiting[d->waiting_count] = h->reached[i];
             d->waiting_count++;
         }
-    while (d->chain_count < FT_DIAGNOSIS_CHAIN) {
-        if (node < h->m->process_count)
-            d->chain[d->chain_count++] = node;
-        if (h->toward[node] == node)
-            break;
-        node = h->toward[node];
-    }
+    describe_chain(h, d);
     return 0;
 }
 
@@ -182,6 +187,24 @@ static int judge_process(const struct hangs *h, uint32_t process)
     return 0;
 }
 
+/* What it did not enter. Of a send or receive it is the other side. */
+static void say_absent(const struct hangs *h, uint32_t process, uint32_t row,
+                       struct ft_diagnosis *d)
+{
+    const struct ft_operation *op = &h->m->op[row];
+    const char *function = ft_operations_function(h->m->ops, op->function);
+    const char *comm = ft_operations_comm(h->m->ops, op->comm);
+    uint32_t rank = h->m->process[process].rank;
+
+    if (h->m->group_of[row] != FT_OPERATIONS_NONE)
+        ft_texts_add(&d->reasons, "rank %u never entered %s %llu of communicator %s", rank,
+                     function, (unsigned long long)op->sequence, comm);
+    else
+        ft_texts_add(&d->reasons,
+                     "rank %u never entered its side of the %s of rank %u in communicator %s", rank,
+                     function, h->m->process[op->process].rank, comm);
+}
+
 static int describe_process(struct hangs *h, uint32_t process, uint32_t others, bool certain)
 {
     uint32_t row = awaited(h), last = h->waits->last_row[process];
@@ -195,9 +218,7 @@ static int describe_process(struct hangs *h, uint32_t process, uint32_t others, 
     d->confidence = certain ? 0.95 : 0.7;
     if (describe_waiting(h, d) < 0)
         return -ENOMEM;
-    ft_texts_add(&d->reasons, "rank %u never entered %s %llu of communicator %s",
-                 h->m->process[process].rank, ft_operations_function(h->m->ops, d->function),
-                 (unsigned long long)d->sequence, ft_operations_comm(h->m->ops, d->comm));
+    say_absent(h, process, row, d);
     ft_texts_add(&d->reasons,
                  "%zu ranks wait for it, directly or through others, for up to %llu ms",
                  d->waiting_count, ms(wait));

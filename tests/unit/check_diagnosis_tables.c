@@ -355,6 +355,33 @@ START_TEST(who_waits_for_most_of_what_it_is_late_by)
 }
 END_TEST
 
+/* The first stage of a pipeline stops; all others wait, each for the one before. */
+START_TEST(a_long_chain_ends_with_the_culprit)
+{
+    enum { STAGES = 24 };
+
+    ops = ft_operations_new();
+    for (uint64_t k = 0; k <= 12; k++)
+        for (uint32_t s = 0; s < STAGES; s++) {
+            uint64_t at = 1000 * MS + k * 200 * MS + s * 5 * MS;
+
+            if (s > 0)
+                put(s, "p", "Recv", k, 1 << 20, at - 4 * MS, k < 12 ? at : NEVER, s - 1);
+            if (s + 1 < STAGES && k < 12)
+                put(s, "p", "Send", k, 1 << 20, at + MS, at + 5 * MS, s + 1);
+        }
+    put(STAGES, "w", "AllReduce", 0, 8, 60000 * MS, 60001 * MS, NONE);
+    diagnose(1);
+    expect(FT_SYNDROME_NONCOMM_HANG, 0);
+    ck_assert_uint_eq(found.items[0].chain_count, FT_DIAGNOSIS_CHAIN);
+    for (uint32_t i = 0; i < FT_DIAGNOSIS_CHAIN; i++)
+        ck_assert_uint_eq(found.items[0].chain[i], FT_DIAGNOSIS_CHAIN - 1 - i);
+    ck_assert_str_eq(found.items[0].reasons.text[0],
+                     "rank 0 never entered its side of the Recv of rank 1 in communicator p");
+    teardown();
+}
+END_TEST
+
 /* Pairs of ranks, of which the first some stand, and as many as that are slow. */
 static void diagnose_pairs(uint32_t pairs, uint32_t stand, uint32_t slow)
 {
@@ -402,4 +429,5 @@ FT_UNIT_MAIN("diagnosis of tables", who_waits_for_a_late_rank_is_not_late,
              buffered_sends_are_no_measure, numbers_of_each_rank_for_itself,
              the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, rows_of_a_rank_end_sooner,
              another_size_than_the_others, a_circle_names_who_left_an_operation_out,
-             what_found_no_room_is_counted, what_is_slow_takes_no_room_of_what_stands)
+             a_long_chain_ends_with_the_culprit, what_found_no_room_is_counted,
+             what_is_slow_takes_no_room_of_what_stands)
