@@ -48,10 +48,16 @@ struct cell {
     bool explained;
 };
 
+/* Of a row or column of the matrix: cells, and those that are slow and not reported yet. */
+struct line {
+    size_t all, slow;
+};
+
 struct matrix {
     const struct ft_matched *m;
     struct transfer *transfers;
     struct cell *cells;
+    struct line *lines; /* of a process: its column, its row */
     double *values, *room;
     size_t transfer_count, cell_count;
     struct ft_diagnoses *found;
@@ -256,22 +262,30 @@ static void judge_cell(struct matrix *x, struct cell *cell, double noise)
     cell->row = t[slow.first].row;
 }
 
-/* Slow cells that are not reported yet, and all, in a row (or column) of the matrix. */
-static size_t line(const struct matrix *x, bool row, uint32_t process, size_t *all)
+static struct line *line_of(const struct matrix *x, bool row, uint32_t process)
 {
-    size_t slow = 0;
+    return &x->lines[2 * (size_t)process + row];
+}
 
-    ft_task_spend(x->m->task, 1 + x->cell_count / 64);
-    *all = 0;
+static void count_lines(struct matrix *x)
+{
     for (size_t i = 0; i < x->cell_count; i++) {
         const struct cell *cell = &x->cells[i];
+        struct line *row = line_of(x, true, cell->from), *column = line_of(x, false, cell->to);
 
-        if ((row ? cell->from : cell->to) != process)
-            continue;
-        ++*all;
-        slow += cell->ratio > 0 && !cell->explained;
+        row->all++;
+        column->all++;
+        row->slow += cell->ratio > 0;
+        column->slow += cell->ratio > 0;
     }
-    return slow;
+    ft_task_spend(x->m->task, 1 + x->cell_count / 16);
+}
+
+static void explain(struct matrix *x, struct cell *cell)
+{
+    cell->explained = true;
+    line_of(x, true, cell->from)->slow--;
+    line_of(x, false, cell->to)->slow--;
 }
 
 static struct ft_diagnosis *describe(struct matrix *x, const struct cell *cell, enum ft_side side,
@@ -303,7 +317,7 @@ static int describe_line(struct matrix *x, bool row, uint32_t process, size_t sl
 
         if ((row ? cell->from : cell->to) != process || cell->ratio == 0 || cell->explained)
             continue;
-        cell->explained = true;
+        explain(x, cell);
         x->values[n++] = cell->ratio;
         if (!first || first->since_ns > cell->since_ns)
             first = cell;
@@ -336,19 +350,20 @@ static int describe_lines(struct matrix *x)
         bool best_row = false;
         int rc;
 
+        ft_task_spend(x->m->task, 1 + x->cell_count / 16);
         for (size_t i = 0; i < 2 * x->cell_count; i++) {
             const struct cell *cell = &x->cells[i / 2];
             bool row = i % 2 == 0;
-            size_t all, slow;
+            const struct line *line;
 
             if (cell->ratio == 0 || cell->explained)
                 continue;
-            slow = line(x, row, row ? cell->from : cell->to, &all);
-            if ((double)slow < MOST_OF_LINE * (double)all || slow < best ||
-                (slow == best && (process != FT_OPERATIONS_NONE || slow < 2)))
+            line = line_of(x, row, row ? cell->from : cell->to);
+            if ((double)line->slow < MOST_OF_LINE * (double)line->all || line->slow < best ||
+                (line->slow == best && (process != FT_OPERATIONS_NONE || line->slow < 2)))
                 continue;
-            best = slow;
-            best_all = all;
+            best = line->slow;
+            best_all = line->all;
             best_row = row;
             process = row ? cell->from : cell->to;
         }
@@ -365,14 +380,16 @@ static int describe_cells(struct matrix *x)
 {
     for (size_t i = 0; i < x->cell_count; i++) {
         struct cell *cell = &x->cells[i];
-        size_t row, column;
+        const struct line *row, *column;
         struct ft_diagnosis *d;
         bool sender, receiver;
 
         if (cell->ratio == 0 || cell->explained)
             continue;
-        sender = line(x, true, cell->from, &row) < row;
-        receiver = line(x, false, cell->to, &column) < column;
+        row = line_of(x, true, cell->from);
+        column = line_of(x, false, cell->to);
+        sender = row->slow < row->all;
+        receiver = column->slow < column->all;
         d = describe(x, cell, sender && receiver ? FT_SIDE_PAIR : FT_SIDE_ANY, cell->ratio);
         if (!d)
             return -ENOMEM;
@@ -406,6 +423,7 @@ static int judge(struct matrix *x)
     }
     if (slow == 0)
         return 0;
+    count_lines(x);
     rc = describe_lines(x);
     for (size_t i = slow = 0; i < x->cell_count; i++)
         slow += x->cells[i].ratio > 0 && !x->cells[i].explained;
@@ -425,10 +443,12 @@ int ft_find_slow_pairs(const struct ft_matched *m, struct ft_diagnoses *found)
     x.cells = calloc(m->pair_count + 1, sizeof(*x.cells));
     x.values = calloc(m->pair_count + 1, sizeof(*x.values));
     x.room = calloc(m->pair_count + 1, sizeof(*x.room));
-    if (x.transfers && x.cells && x.values && x.room)
+    x.lines = calloc(2 * m->process_count + 1, sizeof(*x.lines));
+    if (x.transfers && x.cells && x.values && x.room && x.lines)
         rc = judge(&x);
     free(x.transfers);
     free(x.cells);
+    free(x.lines);
     free(x.values);
     free(x.room);
     return rc;

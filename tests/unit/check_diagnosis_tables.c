@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/task.h"
 #include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/diagnosis.h"
 #include "tests/unit/unit.h"
@@ -382,6 +383,46 @@ START_TEST(a_long_chain_ends_with_the_culprit)
 }
 END_TEST
 
+static void diagnose_in_steps(void *arg)
+{
+    (void)arg;
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+}
+
+/* The work for a row of a table in which all ranks send to all others, and every tenth is slow. */
+static double work_of(uint32_t ranks)
+{
+    struct ft_task *task = ft_task_new(diagnose_in_steps, NULL);
+    double steps = 1, rows = 0;
+    uint64_t at = 1000 * MS;
+
+    ops = ft_operations_new();
+    for (uint64_t k = 0; k < 8; k++)
+        for (uint32_t i = 0; i < ranks * (ranks - 1); i++) {
+            uint32_t from = i % ranks, to = (from + 1 + i / ranks) % ranks;
+            uint64_t end = at + (from % 10 == 0 ? 3 : 1) * MS + some(k, from + to) / 50;
+
+            put(from, "p", "Send", k, 1 << 20, at, end, to);
+            put(to, "p", "Recv", k, 1 << 20, at, end, from);
+            at += from + 1 == ranks ? 5 * MS : 0;
+            rows += 2;
+        }
+    ft_operations_pace(ops, task);
+    while (ft_task_step(task, 2000))
+        steps++;
+    ft_task_free(task);
+    ck_assert_uint_eq(found.count, (ranks + 9) / 10);
+    teardown();
+    return steps / rows;
+}
+
+START_TEST(a_large_matrix_takes_no_more_work_for_a_row)
+{
+    ck_assert_double_lt(work_of(128), 2 * work_of(32));
+}
+END_TEST
+
 /* Pairs of ranks, of which the first some stand, and as many as that are slow. */
 static void diagnose_pairs(uint32_t pairs, uint32_t stand, uint32_t slow)
 {
@@ -430,4 +471,4 @@ FT_UNIT_MAIN("diagnosis of tables", who_waits_for_a_late_rank_is_not_late,
              the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, rows_of_a_rank_end_sooner,
              another_size_than_the_others, a_circle_names_who_left_an_operation_out,
              a_long_chain_ends_with_the_culprit, what_found_no_room_is_counted,
-             what_is_slow_takes_no_room_of_what_stands)
+             what_is_slow_takes_no_room_of_what_stands, a_large_matrix_takes_no_more_work_for_a_row)
