@@ -12,6 +12,11 @@
 
 /* Times that the ends of both sides are less apart by order than by number. */
 #define LESS_APART 3
+/* Rows that one side may have more of than the other where a table begins; and the pairs, the
+ * newest, by which that is known. */
+#define SHIFT_MAX       8
+#define SHIFT_PAIRS_MIN 8
+#define SHIFT_PAIRS_MAX 64
 
 /* A row to be matched. */
 struct item {
@@ -320,13 +325,71 @@ static void pair_by_number(struct ft_matched *m, const struct item *sends, size_
     }
 }
 
+/* The same of the newest in order, of which the first of one side have no counterpart: of the
+ * sends, or with a negative shift of the receives. INFINITY: too few. */
+static double shifted(const struct ft_matched *m, const struct item *sends, size_t s,
+                      const struct item *recvs, size_t r, int shift)
+{
+    size_t skip_s = shift > 0 ? (size_t)shift : 0, skip_r = shift < 0 ? (size_t)-shift : 0, least;
+    double sum = 0, last = 0;
+    size_t n = 0;
+
+    if (s < skip_s + SHIFT_PAIRS_MIN || r < skip_r + SHIFT_PAIRS_MIN)
+        return INFINITY;
+    least = s - skip_s < r - skip_r ? s - skip_s : r - skip_r;
+    ft_task_spend(m->task, 4);
+    for (size_t i = least > SHIFT_PAIRS_MAX ? least - SHIFT_PAIRS_MAX : 0; i < least; i++) {
+        uint64_t send = m->op[sends[skip_s + i].row].end_ns;
+        uint64_t recv = m->op[recvs[skip_r + i].row].end_ns;
+
+        if (send == FT_OPERATIONS_NEVER || recv == FT_OPERATIONS_NEVER)
+            continue;
+        sum += n ? fabs((double)recv - (double)send - last) : 0;
+        last = (double)recv - (double)send;
+        n++;
+    }
+    return n < SHIFT_PAIRS_MIN ? INFINITY : sum / (double)(n - 1);
+}
+
+/* Rows of both sides in order: where one side has some before the first of the other, their ends
+ * are much less apart without these. */
+static int find_shift(const struct ft_matched *m, const struct item *sends, size_t s,
+                      const struct item *recvs, size_t r)
+{
+    double least = shifted(m, sends, s, recvs, r, 0) / LESS_APART;
+    int best = 0;
+
+    for (int k = 1; k <= SHIFT_MAX && isfinite(least) && least > 0; k++)
+        for (int turned = 0; turned < 2; turned++) {
+            double apart = shifted(m, sends, s, recvs, r, turned ? -k : k);
+
+            if (apart >= least)
+                continue;
+            least = apart;
+            best = turned ? -k : k;
+        }
+    return best;
+}
+
+static void pair_in_order(struct ft_matched *m, const struct item *sends, size_t s,
+                          const struct item *recvs, size_t r, int shift)
+{
+    size_t i = 0, k = 0;
+
+    for (; shift > 0; shift--)
+        add_pair(m, &sends[i++], NULL);
+    for (; shift < 0; shift++)
+        add_pair(m, NULL, &recvs[k++]);
+    for (; i < s || k < r; i++, k++)
+        add_pair(m, i < s ? &sends[i] : NULL, k < r ? &recvs[k] : NULL);
+}
+
 static void pair_by_order(struct ft_matched *m, struct item *sends, size_t s, struct item *recvs,
                           size_t r)
 {
     ft_task_sort(m->task, sends, s, sizeof(*sends), by_pair_start);
     ft_task_sort(m->task, recvs, r, sizeof(*recvs), by_pair_start);
-    for (size_t i = 0; i < s || i < r; i++)
-        add_pair(m, i < s ? &sends[i] : NULL, i < r ? &recvs[i] : NULL);
+    pair_in_order(m, sends, s, recvs, r, find_shift(m, sends, s, recvs, r));
 }
 
 /* Sends and receives of one pair of ranks in a communicator, by number. Where each rank counts for
@@ -337,14 +400,21 @@ static void match_pair(struct ft_matched *m, struct item *sends, size_t s, struc
 {
     size_t least = s < r ? s : r, first = m->pair_count;
     double numbered;
+    int shift;
 
     if (same_numbers(sends, s, recvs, r) * 5 < least * 4 || least == 0) {
         pair_by_order(m, sends, s, recvs, r);
         return;
     }
     pair_by_number(m, sends, s, recvs, r);
-    if (in_order(m->pairs + first, m->pair_count - first))
+    if (in_order(m->pairs + first, m->pair_count - first)) {
+        shift = find_shift(m, sends, s, recvs, r);
+        if (shift) {
+            m->pair_count = first;
+            pair_in_order(m, sends, s, recvs, r, shift);
+        }
         return;
+    }
     numbered = unevenness(m, m->pairs + first, m->pair_count - first);
     m->pair_count = first;
     pair_by_order(m, sends, s, recvs, r);

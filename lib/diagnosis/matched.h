@@ -8,7 +8,8 @@
  * Collectives are matched by their sequence number: of the communicator, or of the function where a
  * rank uses a number for two functions; where most numbers have no counterpart at other ranks, by
  * their order. Sends and receives are matched by number where both sides have the same ones, else
- * by their order. Pure. Owner: the caller; the operations must outlive it. Thread: one.
+ * by their order; where one side's rows begin earlier than the other's, as when they end together.
+ * Pure. Owner: the caller; the operations must outlive it. Thread: one.
  */
 #include <stddef.h>
 #include <stdint.h>

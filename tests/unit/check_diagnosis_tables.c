@@ -383,6 +383,37 @@ START_TEST(a_long_chain_ends_with_the_culprit)
 }
 END_TEST
 
+/* Each rank counts what it sends and receives from when it is watched on, the first one message
+ * later than its receiver. At the end it sends one that the other has not asked for. */
+static void diagnose_shifted(bool numbered)
+{
+    uint64_t at = 1000 * MS;
+
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++, at += 90 * MS + 20 * some(k, 3))
+        for (uint32_t r = 0; r < 3; r++) {
+            uint64_t start = at + r * 10 * MS, end = start + 5 * MS + some(k, r) / 10;
+
+            if (k > 0 || r > 0)
+                put(r, "p", "Send", numbered ? k - (r == 0) : 0, 1 << 20, start, end, r + 1);
+            put(r + 1, "p", "Recv", numbered ? k : 0, 1 << 20, start - 2 * MS, end + 1000, r);
+        }
+    put(0, "p", "Send", numbered ? STEPS - 1 : 0, 1 << 20, at, NEVER, 1);
+    for (uint32_t r = 2; r < 4; r++)
+        put(r, "p", "Recv", numbered ? STEPS : 0, 1 << 20, at + 20 * MS, NEVER, r - 1);
+    put(7, "w", "AllReduce", 0, 8, at + 30000 * MS, at + 30001 * MS, NONE);
+    diagnose(1);
+    expect(FT_SYNDROME_NONCOMM_HANG, 1);
+    teardown();
+}
+
+START_TEST(sides_of_which_one_begins_later)
+{
+    diagnose_shifted(false);
+    diagnose_shifted(true);
+}
+END_TEST
+
 static void diagnose_in_steps(void *arg)
 {
     (void)arg;
@@ -471,4 +502,5 @@ FT_UNIT_MAIN("diagnosis of tables", who_waits_for_a_late_rank_is_not_late,
              the_last_rows_of_a_rank_are_lost, an_end_that_is_lost, rows_of_a_rank_end_sooner,
              another_size_than_the_others, a_circle_names_who_left_an_operation_out,
              a_long_chain_ends_with_the_culprit, what_found_no_room_is_counted,
-             what_is_slow_takes_no_room_of_what_stands, a_large_matrix_takes_no_more_work_for_a_row)
+             what_is_slow_takes_no_room_of_what_stands, a_large_matrix_takes_no_more_work_for_a_row,
+             sides_of_which_one_begins_later)
