@@ -11,13 +11,14 @@
 #include <string.h>
 
 #include "lib/base/task.h"
+#include "lib/diagnosis/clocks.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/waits.h"
 
 /* How many times as long as ever before is a hang, whatever else happens in the job. */
 #define CERTAIN 3
 /* Transfers end together to within the skew of clocks. */
-#define SKEW_NS (20 * 1000 * 1000ULL)
+#define SKEW_NS ((uint64_t)FT_CLOCKS_SKEW_NS)
 /* At more roots than this the trace is cut in the middle of its work. */
 #define ROOTS_MAX 64
 
@@ -26,7 +27,7 @@ struct hangs {
     struct ft_waits *waits;
     struct ft_habits habits;
     struct ft_diagnoses *found;
-    uint64_t now_ns;
+    uint64_t *now_ns;  /* of each process, by its clock */
     uint32_t *reached; /* nodes that wait for a root, from it outwards */
     uint32_t *toward;  /* of each node: the next one on the way to the root; NONE: not reached */
     size_t reached_count;
@@ -80,7 +81,7 @@ static uint64_t waited(const struct hangs *h)
 
         if (node >= h->m->process_count || h->waits->blocking[node] == FT_OPERATIONS_NONE)
             continue;
-        ns = since(h->now_ns, h->m->op[h->waits->blocking[node]].start_ns);
+        ns = since(h->now_ns[node], h->m->op[h->waits->blocking[node]].start_ns);
         if (longest < ns)
             longest = ns;
     }
@@ -98,14 +99,19 @@ static bool all_wait(const struct hangs *h)
     return count == h->m->process_count;
 }
 
-/* Whether an operation that usual_ns was the longest for, and members ranks have entered, stands.
- * It is certain after a while; earlier where all of the job waits for it, though few ranks are in
- * it. Where it has ended for others, the rows of those in it may end sooner than theirs. */
-static double stands(const struct hangs *h, uint64_t entered_ns, uint64_t usual_ns, size_t members,
+/* How long a rank is in an operation, or was when the table ended. */
+static uint64_t age_of(const struct hangs *h, uint32_t row)
+{
+    return since(h->now_ns[h->m->op[row].process], h->m->op[row].start_ns);
+}
+
+/* Whether an operation that usual_ns was the longest for, and members ranks have entered, stands;
+ * the last of them that long ago. It is certain after a while; earlier where all of the job waits
+ * for it, though few ranks are in it. Where it has ended for others, the rows of those in it may
+ * end sooner than theirs. */
+static double stands(const struct hangs *h, uint64_t age, uint64_t usual_ns, size_t members,
                      bool ended)
 {
-    uint64_t age = since(h->now_ns, entered_ns);
-
     if (usual_ns == 0 || (ended && age <= CERTAIN * h->habits.own_max_ns && !all_wait(h)))
         return 0;
     if (age > CERTAIN * usual_ns + SKEW_NS)
@@ -174,7 +180,7 @@ static unsigned long long ms(uint64_t ns)
  * may only be late, -1 where it is not even that. */
 static int judge_process(const struct hangs *h, uint32_t process)
 {
-    uint64_t elapsed = since(h->now_ns, h->waits->last_ns[process]), wait = waited(h);
+    uint64_t elapsed = since(h->now_ns[process], h->waits->last_ns[process]), wait = waited(h);
     const struct ft_habits *habits = &h->habits;
     uint64_t own = ft_habits_own(h->m, process, awaited(h));
 
@@ -292,7 +298,8 @@ static int find_stopped(struct hangs *h)
     for (size_t i = 0; i < count; i++) {
         reach(h, roots[i], FT_OPERATIONS_NONE);
         if (judge_process(h, roots[i]) < 0 || (stuck < 2 && count == 1) ||
-            (count > 1 && since(h->now_ns, w->last_ns[roots[i]]) <= longest_own(h->m, roots[i])))
+            (count > 1 &&
+             since(h->now_ns[roots[i]], w->last_ns[roots[i]]) <= longest_own(h->m, roots[i])))
             return 0;
     }
     reach(h, *roots, FT_OPERATIONS_NONE);
@@ -308,6 +315,19 @@ static uint64_t entered_ns(const struct ft_matched *m, const struct ft_gathering
         if (newest < m->op[m->order[group->first + i]].start_ns)
             newest = m->op[m->order[group->first + i]].start_ns;
     return newest;
+}
+
+/* How long ago the last of them entered. */
+static uint64_t entered_ago(const struct hangs *h, const struct ft_gathering *group)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (size_t i = 0; i < group->count; i++) {
+        uint64_t age = age_of(h, h->m->order[group->first + i]);
+
+        least = age < least ? age : least;
+    }
+    return least;
 }
 
 static int describe_group(struct hangs *h, const struct ft_gathering *group, double confidence)
@@ -334,7 +354,7 @@ static int describe_group(struct hangs *h, const struct ft_gathering *group, dou
                  ft_operations_function(m->ops, d->function), (unsigned long long)d->sequence,
                  group->unfinished);
     ft_texts_add(&d->reasons, "the last entered %llu ms ago; no other such took more than %llu ms",
-                 ms(since(h->now_ns, d->since_ns)), ms(ft_habits_transfer(m, row)));
+                 ms(entered_ago(h, group)), ms(ft_habits_transfer(m, row)));
     if (d->process == FT_OPERATIONS_NONE)
         ft_texts_add(&d->doubts,
                      "start and end alone do not show which of its transfers is blocked");
@@ -360,17 +380,17 @@ static int describe_pair(struct hangs *h, const struct ft_pair *pair, uint32_t r
         h->m->process[pair->from].rank, h->m->process[pair->to].rank,
         ft_operations_comm(h->m->ops, d->comm));
     ft_texts_add(&d->reasons, "since %llu ms; no other such took more than %llu ms",
-                 ms(since(h->now_ns, d->since_ns)), ms(ft_habits_transfer(h->m, row)));
+                 ms(age_of(h, row)), ms(ft_habits_transfer(h->m, row)));
     ft_texts_add(&d->doubts, "sender, receiver and the link between them look the same here");
     return 0;
 }
 
-/* When the later of both ends entered; one that is gone already has. */
-static uint64_t later_start(const struct ft_matched *m, const struct ft_pair *pair)
+/* How long ago the later of both ends entered; one that is gone already has. */
+static uint64_t later_ago(const struct hangs *h, const struct ft_pair *pair)
 {
-    uint64_t send = m->op[pair->send].start_ns, recv = m->op[pair->recv].start_ns;
+    uint64_t send = age_of(h, pair->send), recv = age_of(h, pair->recv);
 
-    return send > recv ? send : recv;
+    return send < recv ? send : recv;
 }
 
 /* Operations that all have entered and that do not end. */
@@ -389,7 +409,7 @@ static int find_standing(struct hangs *h)
             continue;
         reach(h, n, FT_OPERATIONS_NONE);
         confidence =
-            stands(h, entered_ns(m, group), usual, group->count, group->unfinished < group->count);
+            stands(h, entered_ago(h, group), usual, group->count, group->unfinished < group->count);
         if (confidence > 0)
             rc = describe_group(h, group, confidence);
     }
@@ -402,7 +422,7 @@ static int find_standing(struct hangs *h)
         pair = &m->pairs[m->pair_of[row]];
         h->known[pair->from] = h->known[pair->to] = true;
         reach(h, pair->from, pair->to);
-        confidence = stands(h, later_start(m, pair), ft_habits_transfer(m, row), 2,
+        confidence = stands(h, later_ago(h, pair), ft_habits_transfer(m, row), 2,
                             m->op[pair->send].end_ns != m->op[pair->recv].end_ns);
         if (confidence > 0)
             rc = describe_pair(h, pair, row, confidence);
@@ -515,11 +535,11 @@ static int find_circles(struct hangs *h)
 
 int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnoses *found)
 {
-    struct hangs h = {.m = m, .found = found, .now_ns = now_ns};
+    struct hangs h = {.m = m, .found = found, .now_ns = ft_clocks_end(m, now_ns)};
     int rc = -ENOMEM;
 
     h.waits = ft_waits_new(m);
-    if (h.waits && ft_habits_init(&h.habits, m) == 0) {
+    if (h.waits && h.now_ns && ft_habits_init(&h.habits, m) == 0) {
         h.reached = calloc(h.waits->node_count + 1, sizeof(*h.reached));
         h.toward = calloc(h.waits->node_count + 1, sizeof(*h.toward));
         h.known = calloc(h.waits->node_count + 1, sizeof(*h.known));
@@ -534,6 +554,7 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnos
     free(h.reached);
     free(h.toward);
     free(h.known);
+    free(h.now_ns);
     ft_habits_free(&h.habits);
     ft_waits_free(h.waits);
     return rc;

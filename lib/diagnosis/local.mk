@@ -4,6 +4,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/ahead.c lib/diagnosis/ahead.h \
 	lib/diagnosis/behind.c lib/diagnosis/behind.h lib/diagnosis/blame.c lib/diagnosis/blame.h \
 	lib/diagnosis/changed.c \
+	lib/diagnosis/clocks.c lib/diagnosis/clocks.h \
 	lib/diagnosis/collectives.c \
 	lib/diagnosis/csv.c lib/diagnosis/csv.h \
 	lib/diagnosis/diagnosis.c lib/diagnosis/diagnosis.h \

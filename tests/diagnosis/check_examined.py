@@ -10,7 +10,7 @@ import examined  # noqa: E402
 
 ONCE_WRONG = (("well, calls", 4), ("well, uneven lengths", 3), ("well, stalls", 4), ("late", 1), ("late", 4),
               ("host dies", 3), ("late, little work", 2), ("late, 1.3 start", 4),
-              ("late, calls", 101), ("late, calls", 7))
+              ("late, calls", 101), ("late, calls", 7), ("well, clocks apart, cut at once", 6))
 TOLD = (("stopped", 2), ("host dies", 2), ("size", 1), ("function", 1), ("late", 2), ("late", 9), ("late, begun", 1))
 
 

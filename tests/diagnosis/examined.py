@@ -46,6 +46,18 @@ def cut(rows, seed, both):
     return out
 
 
+def cut_at_once(job, rows, seed):
+    """All hosts' rows end at one moment, whatever their clocks show."""
+    rng = random.Random(f"cut{seed}")
+
+    def begin(r):
+        return r["_true"].called if job.calls else r["_true"].begin()
+    begins, ends = min(map(begin, rows)), max(map(begin, rows))
+    last = begins + (ends - begins) * rng.uniform(0.5, 0.95)
+    return [dict(r, end_ns="") if r["_true"].end is None or r["_true"].end > last else r
+            for r in rows if begin(r) <= last]
+
+
 def make(seed, case):
     """A job with the fault of a case. One without is run first, so that the fault begins where it can be seen."""
     rng = random.Random(f"{case}/{seed}")
@@ -181,7 +193,9 @@ def run_one(case, seed):
     """(job, text, right records, wrong ones, faults that were told, faults)"""
     job = make(seed, case)
     rows = job.run()
-    if "cut" in case:
+    if "cut at once" in case:
+        rows = cut_at_once(job, rows, seed)
+    elif "cut" in case:
         rows = cut(rows, seed, "both" in case)
     text = text_of(rows, seed)
     records = diagnose(text)
@@ -197,7 +211,7 @@ def run_one(case, seed):
 
 WELL = tuple(f"well, {v}" for v in ("plain", "calls", "begun", "uneven lengths", "stalls", "gc", "saves", "saves and waits",
                                     "evaluation", "warm hosts", "noisy", "all at once", "little work", "clocks apart",
-                                    "cut", "cut both"))
+                                    "cut", "cut both", "clocks apart, cut at once"))
 FAULTS = ("stopped", "died", "host dies", "transfer stands", "collective stands", "size", "function", "late",
           "late, begun", "late, calls", "late, 1.15", "late, 1.3 start", "late, little work", "late, clocks apart",
           "drifts", "host late", "late once", "save stalls", "sender", "sender, begun", "receiver", "card", "hosts",
