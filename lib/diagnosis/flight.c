@@ -273,6 +273,18 @@ int ft_flight_add(struct ft_flight *f, uint32_t rank, char *bytes, size_t len,
     return rc;
 }
 
+static bool is_recv(const struct row *row)
+{
+    return strcmp(row->function, "Recv") == 0;
+}
+
+/* Of a send or receive. */
+static uint64_t ends_of(const struct row *row)
+{
+    return is_recv(row) ? (uint64_t)row->peer << 32 | row->rank
+                        : (uint64_t)row->rank << 32 | row->peer;
+}
+
 static int by_stream(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
@@ -283,6 +295,8 @@ static int by_stream(const void *a, const void *b)
         return order;
     if (pair_x != pair_y)
         return pair_x ? 1 : -1;
+    if (pair_x && ends_of(x) != ends_of(y))
+        return ends_of(x) < ends_of(y) ? -1 : 1;
     if (x->rank != y->rank)
         return x->rank < y->rank ? -1 : 1;
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
@@ -290,8 +304,10 @@ static int by_stream(const void *a, const void *b)
 
 static bool same_group(const struct row *x, const struct row *y)
 {
-    return strcmp(x->comm, y->comm) == 0 &&
-           (x->peer == FT_OPERATIONS_NONE) == (y->peer == FT_OPERATIONS_NONE);
+    bool pair_x = x->peer != FT_OPERATIONS_NONE, pair_y = y->peer != FT_OPERATIONS_NONE;
+
+    return strcmp(x->comm, y->comm) == 0 && pair_x == pair_y &&
+           (!pair_x || ends_of(x) == ends_of(y));
 }
 
 /* Of the ranks of a group, the highest of their oldest numbers. */
@@ -305,34 +321,74 @@ static uint64_t begin_of(const struct row *rows, size_t count)
     return begin;
 }
 
+/* Sends and receives of two ranks: so many of the oldest of one side are forgotten at the other, as
+ * both have ended as many. */
+static size_t forgotten(const struct row *rows, size_t count, bool *of_recvs)
+{
+    size_t ended[2] = {0, 0};
+
+    for (size_t i = 0; i < count; i++)
+        ended[is_recv(&rows[i])] += rows[i].end_ns != FT_OPERATIONS_NEVER;
+    *of_recvs = ended[1] > ended[0];
+    return *of_recvs ? ended[1] - ended[0] : ended[0] - ended[1];
+}
+
+/* Whether sends and receives of two ranks have no number in common: each rank counts them with all
+ * others of its own. */
+static bool apart(const struct row *rows, size_t count)
+{
+    size_t i = 1;
+
+    while (i < count && rows[i].rank == rows[0].rank)
+        i++;
+    return rows[0].peer != FT_OPERATIONS_NONE && i < count &&
+           (rows[count - 1].sequence < rows[0].sequence || rows[i - 1].sequence < rows[i].sequence);
+}
+
+static int add_row(struct ft_operations *ops, const struct row *row)
+{
+    const struct ft_operation_row add = {.host = "unknown",
+                                         .comm = row->comm,
+                                         .function = row->function,
+                                         .rank = row->rank,
+                                         .peer = row->peer,
+                                         .sequence = row->sequence,
+                                         .bytes = row->bytes,
+                                         .start_ns = row->start_ns,
+                                         .end_ns = row->end_ns};
+
+    return ft_operations_add(ops, &add);
+}
+
+static int add_group(struct ft_operations *ops, const struct row *rows, size_t count)
+{
+    bool of_recvs = false, other = apart(rows, count);
+    uint64_t begin = other ? 0 : begin_of(rows, count);
+    size_t more = other ? forgotten(rows, count, &of_recvs) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        if (more > 0 && is_recv(&rows[i]) == of_recvs)
+            more--;
+        else if (rows[i].sequence >= begin)
+            rc = add_row(ops, &rows[i]);
+    }
+    return rc;
+}
+
 int ft_flight_finish(struct ft_flight *f, struct ft_operations *ops, uint64_t *left_out)
 {
     size_t n;
+    int rc;
 
     if (f->count)
         qsort(f->rows, f->count, sizeof(*f->rows), by_stream);
     for (size_t i = 0; i < f->count; i += n) {
-        uint64_t begin;
-
         for (n = 1; i + n < f->count && same_group(&f->rows[i], &f->rows[i + n]);)
             n++;
-        begin = begin_of(&f->rows[i], n);
-        for (size_t k = i; k < i + n; k++) {
-            const struct row *row = &f->rows[k];
-            const struct ft_operation_row add = {.host = "unknown",
-                                                 .comm = row->comm,
-                                                 .function = row->function,
-                                                 .rank = row->rank,
-                                                 .peer = row->peer,
-                                                 .sequence = row->sequence,
-                                                 .bytes = row->bytes,
-                                                 .start_ns = row->start_ns,
-                                                 .end_ns = row->end_ns};
-            int rc = row->sequence < begin ? 0 : ft_operations_add(ops, &add);
-
-            if (rc)
-                return rc;
-        }
+        rc = add_group(ops, &f->rows[i], n);
+        if (rc)
+            return rc;
     }
     *left_out = f->left_out;
     return 0;

@@ -35,6 +35,19 @@ def entry(number, group, name, state, at, p2p=False, size=1024):
             "frames": [{"name": "train", "filename": "a \"b\"\\ü.py", "line": 7}] * 3}
 
 
+def stage(rank, ranks):
+    """A pipeline whose first stage stops after 400 messages; each rank numbers its own, and keeps 200."""
+    entries, number = [], 0
+    for k in range(400):
+        for name, is_there in ((f"recv {rank}<-{rank - 1}", rank > 0), (f"send {rank}->{rank + 1}", rank < ranks - 1)):
+            if is_there:
+                number += 1
+                entries.append(entry(number, "0", name, "completed", NS + k * 10_000_000 + rank * 1_000_000, True))
+    if rank:
+        entries.append(entry(number + 1, "0", f"recv {rank}<-{rank - 1}", "started", NS + 5_000_000_000, True))
+    return entries[-200:]
+
+
 def dump(rank, ranks, fault, first=1):
     """40 all-reduces and then what the fault makes of them."""
     entries = []
@@ -54,6 +67,8 @@ def dump(rank, ranks, fault, first=1):
         for k in range(1, 11) if own else ():
             state = "started" if k == 10 else "completed"
             entries.append(entry(k, "0", own, state, NS + 500_000_000 + k * 10_000_000, True))
+    if fault == "stage":
+        entries = stage(rank, ranks)
     return {"version": "2.4", "pg_config": {"0": {"name": "0", "desc": "default_pg",
                                                   "ranks": str(list(range(ranks)))}},
             "pg_status": {"0": {"last_enqueued_collective": 41, "last_completed_collective": 39}},
@@ -79,7 +94,7 @@ def diagnose(path, *more):
 def faults():
     for way in ("json", 2, 3, 4, 5):
         for fault, expected in (("none", []), ("hang", [("noncomm_hang", 2)]), ("other", [("mismatch", 2)]),
-                                ("pair", [("comm_hang", 0)])):
+                                ("pair", [("comm_hang", 0)]), ("stage", [("noncomm_hang", 0)])):
             with tempfile.TemporaryDirectory() as folder:
                 write(folder, way, fault)
                 code, found, err = diagnose(folder)
