@@ -3,7 +3,9 @@
 
 #include "cli/args/args.h"
 
+#include <ctype.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -47,6 +49,10 @@ static int parse_replay(struct ft_args *args, int argc, char **argv, FILE *err)
         args->help = true;
         return 0;
     }
+    if (argv[at][0] == '-')
+        return ft_args_complain(err, args->command,
+                                "takes a file first; '%s' is none (of a file of this name: ./%s)",
+                                argv[at], argv[at]);
     args->file = argv[at];
     args->rest = argv + at + 1;
     args->rest_count = argc - at - 1;
@@ -92,6 +98,18 @@ static int parse_chakra(struct ft_args *args, int words, char **argv, FILE *err)
     return 0;
 }
 
+/* Options of which one would be ignored beside the other. */
+static int check_together(const struct ft_args *args, FILE *err)
+{
+    if (args->operations && args->incident)
+        return ft_args_complain(err, args->command, "takes --operations or --replay, not both");
+    if (args->json && args->export)
+        return ft_args_complain(err, args->command, "takes --export or --json, not both");
+    if (args->json + args->csv + (args->svg != NULL) > 1)
+        return ft_args_complain(err, args->command, "takes one of --csv, --svg and --json");
+    return 0;
+}
+
 static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
 {
     int words = argc - optind;
@@ -102,6 +120,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         ft_args_help(FT_COMMAND_NONE, err);
         return EX_USAGE;
     }
+    if (check_together(args, err))
+        return EX_USAGE;
     if (args->command == FT_COMMAND_EVENTS && args->follow && (args->sort || args->columns))
         return ft_args_complain(err, args->command,
                                 "--follow prints lines, not a table with columns");
@@ -176,6 +196,27 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     return parse_explain(args, words, argv + optind, err);
 }
 
+/* What getopt_long(3) did not take. Inside of a word with several short options optind is still at
+ * it, so that the one before is another. */
+static int complain_option(const struct ft_args *args, const char *word, FILE *err)
+{
+    int len = (int)strcspn(word, "=");
+    bool letter = optopt && optopt <= UCHAR_MAX && optopt != 'h' && optopt != 'V';
+
+    if (letter)
+        return ft_args_complain(err, args->command,
+                                isgraph(optopt & UCHAR_MAX) ? "unknown option '-%c'"
+                                                            : "unknown option '-\\x%x'",
+                                optopt & UCHAR_MAX);
+    if (optopt)
+        return ft_args_complain(err, args->command, "option '%.*s' takes no value", len, word);
+    return ft_args_complain(err, args->command,
+                            ft_args_options_like(word + 2, (size_t)len - 2) > 1
+                                ? "option '%.*s' may be one of several"
+                                : "unknown option '%.*s'",
+                            len, word);
+}
+
 /* NULL where it is not set, or empty. */
 static const char *environment(const char *name)
 {
@@ -209,7 +250,7 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
                                        args->command == FT_COMMAND_REPLAY ? "+:hV" : ":hVo:", longs,
                                        NULL)) != -1) {
         if (c == '?')
-            rc = ft_args_complain(err, args->command, "unknown option '%s'", argv[optind - 1]);
+            rc = complain_option(args, argv[optind - 1], err);
         else if (c == ':')
             rc =
                 ft_args_complain(err, args->command, "option '%s' needs a value", argv[optind - 1]);

@@ -95,6 +95,9 @@ const struct option *ft_args_longs(void);
 bool ft_args_takes(enum ft_command command, int c);
 const char *ft_args_option_name(int c);
 
+/* How many options' names begin so. */
+size_t ft_args_options_like(const char *name, size_t len);
+
 /* One option that the command takes, with its value. 0, EX_USAGE or EX_OSERR. */
 int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err);
 int ft_args_flow(struct ft_args *args, const char *text, FILE *err);

@@ -240,6 +240,15 @@ const char *ft_args_option_name(int c)
     return "";
 }
 
+size_t ft_args_options_like(const char *name, size_t len)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < OPTIONS; i++)
+        count += strncmp(options[i].option.name, name, len) == 0;
+    return count;
+}
+
 void ft_args_help(enum ft_command command, FILE *out)
 {
     if (command == FT_COMMAND_NONE) {

@@ -182,6 +182,8 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
         args->sort = value;
         break;
     case OPT_COLUMNS:
+        if (!*value)
+            return ft_args_complain(err, args->command, "--columns takes names of columns");
         args->columns = value;
         break;
     case OPT_OPERATIONS:
@@ -257,8 +259,7 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
         break;
     case OPT_STATE:
         /* The daemon knows those of queue pairs. */
-        if (args->command == FT_COMMAND_QPS)
-            args->state = value;
+        args->state = args->command == FT_COMMAND_QPS ? value : NULL;
         for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
             if (strcmp(states[i], value) == 0)
                 args->state = states[i];

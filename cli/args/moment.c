@@ -68,11 +68,16 @@ static bool parse_clock(const char **text, struct tm *tm)
 
 static bool parse_date(const char **text, struct tm *tm)
 {
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int64_t year, month, day;
+    bool leap;
 
     if (!number(text, 4, 4, &year) || !skip(text, "-") || !number(text, 2, 2, &month) ||
         !skip(text, "-") || !number(text, 2, 2, &day) || year < 1970 || month < 1 || month > 12 ||
-        day < 1 || day > 31)
+        day < 1)
+        return false;
+    leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    if (day > days[month - 1] + (month == 2 && leap))
         return false;
     tm->tm_year = (int)year - 1900;
     tm->tm_mon = (int)month - 1;
