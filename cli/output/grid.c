@@ -243,11 +243,11 @@ static void fit(const struct ft_grid *grid, size_t *width, unsigned screen, unsi
     }
     over = screen && total > screen ? total - screen : 0;
     for (size_t i = 0; over && i < grid->column_count; i++)
-        if (width[i] && grid->columns[i].elastic)
+        if (width[i] > CUT_LEAST && grid->columns[i].elastic)
             width[i] = width[i] > over + CUT_LEAST ? width[i] - over : CUT_LEAST;
 }
 
-/* A number with the prefix of its unit: "24.1 Gb/s"; "<1e-6" is just below. */
+/* A number with the prefix of its unit: "24.1 Gb/s", "1.5 ms"; "<1e-6" is just below. */
 static double number_of(const char *text)
 {
     static const char prefixes[] = "kMGTPE";
@@ -260,6 +260,8 @@ static double number_of(const char *text)
         return -HUGE_VAL;
     while (*end == ' ')
         end++;
+    if (strcmp(end, "us") == 0 || strcmp(end, "ms") == 0)
+        return value * (*end == 'u' ? 1e-6 : 1e-3);
     prefix = *end ? strchr(prefixes, *end == 'K' ? 'k' : *end) : NULL;
     for (ptrdiff_t i = 0; prefix && i <= prefix - prefixes; i++)
         scale *= 1000;
@@ -286,7 +288,7 @@ static int compare(const void *left, const void *right)
     double m = number_of(x), n = number_of(y);
     int by;
 
-    if (o->grid->columns[o->column].right)
+    if (o->grid->columns[o->column].right || o->grid->columns[o->column].number)
         by = m < n ? 1 : m > n ? -1 : 0;
     else
         by = strcmp(x, y);
@@ -295,17 +297,22 @@ static int compare(const void *left, const void *right)
     return o->reversed ? -by : by;
 }
 
+/* Whatever its case. */
+static bool has_title(const struct ft_column *column, const char *title, size_t len)
+{
+    return strlen(column->title) == len && strncasecmp(column->title, title, len) == 0;
+}
+
 static size_t find_column(const struct ft_grid *grid, const char *title, size_t len)
 {
     size_t i = 0;
 
-    while (i < grid->column_count && (strlen(grid->columns[i].title) != len ||
-                                      strncasecmp(grid->columns[i].title, title, len) != 0))
+    while (i < grid->column_count && !has_title(&grid->columns[i], title, len))
         i++;
     return i;
 }
 
-/* Whether a title is one of a grid's columns, whatever its case; len of its bytes count. */
+/* Whether a title is one of a grid's columns; len of its bytes count. */
 static bool has_column(const struct ft_grid *grid, const char *title, size_t len)
 {
     return grid->columns[0].title && find_column(grid, title, len) < grid->column_count;
@@ -328,12 +335,13 @@ static struct row *order_rows(struct order *order, const char *sort)
     return rows;
 }
 
+/* Two columns may have one title. */
 static bool is_chosen(const struct ft_grid *grid, size_t column, const char *chosen)
 {
     while (*chosen) {
         size_t n = strcspn(chosen, ",");
 
-        if (find_column(grid, chosen, n) == column)
+        if (has_title(&grid->columns[column], chosen, n))
             return true;
         chosen += n + (chosen[n] == ',');
     }

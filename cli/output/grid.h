@@ -58,9 +58,10 @@ void ft_screen_text(const struct ft_screen *screen, enum ft_colour colour, const
 
 struct ft_column {
     const char *title; /* in capitals; NULL for all columns: no header line */
-    bool right;        /* aligned to the right */
+    bool right;        /* aligned to the right: numbers */
     bool elastic;      /* may be cut; at most one */
     unsigned give_up;  /* 0: never */
+    bool number;       /* numbers aligned to the left, as of very different size */
 };
 
 struct ft_grid;
@@ -82,9 +83,9 @@ void ft_grid_about(struct ft_grid *grid, const char *format, ...)
 
 size_t ft_grid_rows(const struct ft_grid *grid);
 
-/* Each line begins with indent blanks. Rows come in the order of the screen's layout: numbers,
- * which are aligned to the right, the largest first, with their units; texts from A to Z. -ENOMEM
- * when a cell was lost or grid is NULL, -EINVAL where the layout names a column that is none. */
+/* Each line begins with indent blanks. Rows come in the order of the screen's layout: numbers
+ * the largest first, with their units; texts from A to Z. -ENOMEM when a cell was lost or grid is
+ * NULL, -EINVAL where the layout names a column that is none. */
 int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, unsigned indent);
 
 #endif

@@ -74,6 +74,18 @@ char *ft_unit_p(char text[FT_UNIT_BYTES], double p)
     return text;
 }
 
+char *ft_unit_duration(char text[FT_UNIT_BYTES], double ns)
+{
+    /* What would round to 1000 of a unit is one of the next. */
+    if (ns < 999.5e3)
+        snprintf(text, FT_UNIT_BYTES, "%.3g us", ns / 1e3);
+    else if (ns < 999.5e6)
+        snprintf(text, FT_UNIT_BYTES, "%.3g ms", ns / 1e6);
+    else
+        snprintf(text, FT_UNIT_BYTES, "%.*f s", ns < 99.95e9 ? ns < 9.995e9 ? 2 : 1 : 0, ns / 1e9);
+    return text;
+}
+
 char *ft_unit_time(char text[FT_UNIT_BYTES], uint64_t unix_ms, struct ft_wall now)
 {
     time_t then = (time_t)(unix_ms / 1000), today = (time_t)(now.ms / 1000);

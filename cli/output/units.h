@@ -25,6 +25,9 @@ char *ft_unit_percent(char text[FT_UNIT_BYTES], double ratio);
 /* A probability: "0.97", "0.031", "2e-5", "<1e-6". */
 char *ft_unit_p(char text[FT_UNIT_BYTES], double p);
 
+/* A time that something takes, to three digits: "12.5 us", "1.25 ms", "3.10 s", "640 s". */
+char *ft_unit_duration(char text[FT_UNIT_BYTES], double ns);
+
 /* Local time of day, "10:41:20"; with the date before it when that is not the day of now. */
 char *ft_unit_time(char text[FT_UNIT_BYTES], uint64_t unix_ms, struct ft_wall now);
 

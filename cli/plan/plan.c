@@ -117,8 +117,12 @@ static void path_text(const struct ft_topology *t, const struct ft_path *path, c
 static int print_table(const struct sheet *s, const struct ft_screen *screen)
 {
     static const struct ft_column columns[] = {
-        {"SRC", false, false, 0},  {"DST", false, false, 0},   {"RATE", true, false, 2},
-        {"FLOWS", true, false, 1}, {"MOVED", false, false, 3}, {"PATH", false, true, 0},
+        {.title = "SRC"},
+        {.title = "DST"},
+        {.title = "RATE", .right = true, .give_up = 2},
+        {.title = "FLOWS", .right = true, .give_up = 1},
+        {.title = "MOVED", .give_up = 3},
+        {.title = "PATH", .elastic = true},
     };
     struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
     int rc;

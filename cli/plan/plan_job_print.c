@@ -262,9 +262,12 @@ static void path_text(const struct ft_topology *t, const struct ft_path *path, c
 
 static int print_moves(const struct ft_plan_job *p)
 {
-    static const struct ft_column columns[] = {{"HOST", false, false, 0}, {"QP", true, false, 0},
-                                               {"FLOW", false, false, 0}, {"PORT", true, false, 0},
-                                               {"LABEL", true, false, 2}, {"PATH", false, true, 1}};
+    static const struct ft_column columns[] = {{.title = "HOST"},
+                                               {.title = "QP", .right = true},
+                                               {.title = "FLOW"},
+                                               {.title = "PORT", .right = true},
+                                               {.title = "LABEL", .right = true, .give_up = 2},
+                                               {.title = "PATH", .elastic = true, .give_up = 1}};
     struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
     struct ft_screen screen;
     int rc;

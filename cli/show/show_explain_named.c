@@ -7,6 +7,7 @@
 
 #include "cli/output/rows.h"
 #include "cli/output/text.h"
+#include "cli/output/units.h"
 
 /* A table under its title; the grid is freed. */
 static int put_table(const struct ft_screen *screen, const char *title, struct ft_grid *grid)
@@ -90,6 +91,7 @@ static int show_slowest(const struct ft_screen *screen, const struct ft_value *r
     const struct ft_value *records = ft_value_get(root, "records");
     const struct ft_value *slow = ft_value_at(ft_value_get(root, "slowest"), 0);
     const char *comm = ft_value_str(slow, "comm_id");
+    char slowest[FT_UNIT_BYTES], of_others[FT_UNIT_BYTES];
     double step, others;
     uint64_t rank, peer;
 
@@ -101,7 +103,8 @@ static int show_slowest(const struct ft_screen *screen, const struct ft_value *r
     put_rank(screen, records, comm, peer);
     if (ft_value_real(slow, "slowest_step_median_ns", &step) &&
         ft_value_real(slow, "others_step_median_ns", &others))
-        fprintf(screen->out, ", %.3g us a step, %.3g us for others", step / 1000, others / 1000);
+        fprintf(screen->out, ", %s a step, %s for others", ft_unit_duration(slowest, step),
+                ft_unit_duration(of_others, others));
     fputc('\n', screen->out);
     return show_links(screen, "The link under it", ft_value_get(root, "slowest_links"), NULL);
 }

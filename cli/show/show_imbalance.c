@@ -16,7 +16,7 @@ static const struct ft_column columns[] = {
     {.title = "UNPLACED", .right = true, .give_up = 4},
     {.title = "FIM", .right = true},
     {.title = "BY CHANCE", .right = true},
-    {.title = "P"},
+    {.title = "P", .number = true},
     {.title = "MAX/MEAN", .right = true, .give_up = 1},
     {.title = "VERDICT", .elastic = true},
 };

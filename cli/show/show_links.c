@@ -86,10 +86,8 @@ static void depth_cells(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_size(text, value));
     else
         ft_grid_skip(grid);
-    if (ft_value_real(record, "transit_max_ns", &value) && value < 1e6)
-        ft_grid_cell(grid, FT_PLAIN, "%.3g us", value / 1e3);
-    else if (ft_value_real(record, "transit_max_ns", &value))
-        ft_grid_cell(grid, FT_PLAIN, "%.3g ms", value / 1e6);
+    if (ft_value_real(record, "transit_max_ns", &value))
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_duration(text, value));
     else
         ft_grid_skip(grid);
 }

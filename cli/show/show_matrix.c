@@ -60,8 +60,10 @@ static void endpoint_cell(struct ft_grid *grid, const struct ft_value *members, 
 
 static void time_cell(struct ft_grid *grid, double ns)
 {
+    char text[FT_UNIT_BYTES];
+
     if (ns > 0)
-        ft_grid_cell(grid, FT_PLAIN, "%.3g us", ns / 1000);
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_duration(text, ns));
     else
         ft_grid_skip(grid);
 }

@@ -30,10 +30,11 @@ static const struct ft_column columns[] = {
 
 static void time_cell(struct ft_grid *grid, const struct ft_value *record, const char *name)
 {
+    char text[FT_UNIT_BYTES];
     double ns;
 
     if (ft_value_real(record, name, &ns))
-        ft_grid_cell(grid, FT_PLAIN, "%.3g us", ns / 1000);
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_duration(text, ns));
     else
         ft_grid_skip(grid);
 }

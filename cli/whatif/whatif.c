@@ -117,11 +117,16 @@ static void print_row(const struct run *r, const struct ft_outcome *o, struct ft
 static int print_table(const struct run *r)
 {
     static const struct ft_column columns[] = {
-        {"POLICY", false, false, 0},       {"FIM UP", true, false, 2},
-        {"FIM DOWN", true, false, 3},      {"MOST FLOWS", true, false, 0},
-        {"COLLISIONS", true, false, 1},    {"SLOWEST (%)", true, false, 0},
-        {"MOVES", true, false, 1},         {"STEP (ms)", true, false, 0},
-        {"HOTTEST LINK", false, false, 4}, {"SLOWEST FLOW", false, true, 5},
+        {.title = "POLICY"},
+        {.title = "FIM UP", .right = true, .give_up = 2},
+        {.title = "FIM DOWN", .right = true, .give_up = 3},
+        {.title = "MOST FLOWS", .right = true},
+        {.title = "COLLISIONS", .right = true, .give_up = 1},
+        {.title = "SLOWEST (%)", .right = true},
+        {.title = "MOVES", .right = true, .give_up = 1},
+        {.title = "STEP (ms)", .right = true},
+        {.title = "HOTTEST LINK", .give_up = 4},
+        {.title = "SLOWEST FLOW", .elastic = true, .give_up = 5},
     };
     struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
     struct ft_screen screen;
@@ -141,10 +146,11 @@ static int print_table(const struct run *r)
 /* A collective a row, a policy a column. */
 static int print_times(const struct run *r)
 {
-    struct ft_column columns[FT_WHATIF_POLICIES + 4] = {{"COLLECTIVE (ms)", false, true, 0},
-                                                        {"RANKS", true, false, 2},
-                                                        {"UNKNOWN", true, false, 3},
-                                                        {"MEASURED", true, false, 0}};
+    struct ft_column columns[FT_WHATIF_POLICIES + 4] = {
+        {.title = "COLLECTIVE (ms)", .elastic = true},
+        {.title = "RANKS", .right = true, .give_up = 2},
+        {.title = "UNKNOWN", .right = true, .give_up = 3},
+        {.title = "MEASURED", .right = true}};
     char titles[FT_WHATIF_POLICIES][16];
     size_t count = 4;
     struct ft_grid *grid;
@@ -157,7 +163,7 @@ static int print_times(const struct run *r)
         snprintf(titles[i], sizeof(titles[i]), "%s", ft_whatif_name((enum ft_whatif_policy)i));
         for (char *c = titles[i]; *c; c++)
             *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-        columns[count++] = (struct ft_column){titles[i], true, false, 0};
+        columns[count++] = (struct ft_column){.title = titles[i], .right = true};
     }
     grid = ft_grid_new(columns, count);
     for (uint32_t k = 0; k < r->times.count; k++) {

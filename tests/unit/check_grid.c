@@ -71,6 +71,63 @@ START_TEST(narrow_screens_lose_columns_then_text_but_never_wrap)
 }
 END_TEST
 
+/* Prints the grid by a layout and compares. */
+static void prints_by(const struct ft_grid *grid, struct ft_layout layout, const char *expected)
+{
+    struct ft_screen screen = {.layout = layout};
+    char *text;
+    size_t bytes;
+
+    screen.out = open_memstream(&text, &bytes);
+    ck_assert_int_eq(ft_grid_print(grid, &screen, 0), 0);
+    fclose(screen.out);
+    ck_assert_str_eq(text, expected);
+    free(text);
+}
+
+START_TEST(what_is_short_is_not_padded_on_a_narrow_screen)
+{
+    static const struct ft_column two[] = {{.title = "HOST", .elastic = true}, {.title = "FLOW"}};
+    struct ft_grid *grid = ft_grid_new(two, 2);
+
+    ft_grid_cell(grid, FT_PLAIN, "gpu1");
+    ft_grid_cell(grid, FT_PLAIN, "10.0.1.2:50003-10.0.4.6");
+    prints(grid, 20, false, "HOST  FLOW\ngpu1  10.0.1.2:50003-10.0.4.6\n");
+    ft_grid_free(grid);
+}
+END_TEST
+
+START_TEST(numbers_come_in_their_order)
+{
+    static const struct ft_column two[] = {{.title = "T", .right = true},
+                                           {.title = "P", .number = true}};
+    static const char *const cells[][2] = {
+        {"500 us", "0.031"}, {"1.5 ms", "<1e-6"}, {"2.00 s", "2.1e-5"}, {"12.5 us", "0.41"}};
+    struct ft_grid *grid = ft_grid_new(two, 2);
+
+    for (size_t i = 0; i < 4; i++) {
+        ft_grid_cell(grid, FT_PLAIN, "%s", cells[i][0]);
+        ft_grid_cell(grid, FT_PLAIN, "%s", cells[i][1]);
+    }
+    prints_by(grid, (struct ft_layout){"t", "t"}, "      T\n 2.00 s\n 1.5 ms\n 500 us\n12.5 us\n");
+    prints_by(grid, (struct ft_layout){"p", "p"}, "P\n0.41\n0.031\n2.1e-5\n<1e-6\n");
+    ft_grid_free(grid);
+}
+END_TEST
+
+START_TEST(columns_of_one_title_are_chosen_together)
+{
+    static const struct ft_column three[] = {{.title = "QP"}, {.title = "HOST"}, {.title = "QP"}};
+    struct ft_grid *grid = ft_grid_new(three, 3);
+
+    ft_grid_cell(grid, FT_PLAIN, "7");
+    ft_grid_cell(grid, FT_PLAIN, "gpu1");
+    ft_grid_cell(grid, FT_PLAIN, "9");
+    prints_by(grid, (struct ft_layout){NULL, "qp"}, "QP  QP\n7   9\n");
+    ft_grid_free(grid);
+}
+END_TEST
+
 START_TEST(what_records_hold_cannot_drive_the_terminal)
 {
     struct ft_grid *grid = ft_grid_new(columns, 4);
@@ -110,6 +167,14 @@ START_TEST(numbers_as_people_read_them)
     ck_assert_str_eq(ft_unit_percent(t, 0), "0 %");
     ck_assert_str_eq(ft_unit_percent(t, 0.0312), "3.1 %");
     ck_assert_str_eq(ft_unit_percent(t, 0.41), "41 %");
+    ck_assert_str_eq(ft_unit_duration(t, 0), "0 us");
+    ck_assert_str_eq(ft_unit_duration(t, 12.54e3), "12.5 us");
+    ck_assert_str_eq(ft_unit_duration(t, 999.4e3), "999 us");
+    ck_assert_str_eq(ft_unit_duration(t, 999.6e3), "1 ms");
+    ck_assert_str_eq(ft_unit_duration(t, 12345e3), "12.3 ms");
+    ck_assert_str_eq(ft_unit_duration(t, 999.6e6), "1.00 s");
+    ck_assert_str_eq(ft_unit_duration(t, 31.04e9), "31.0 s");
+    ck_assert_str_eq(ft_unit_duration(t, 640.4e9), "640 s");
     ck_assert_str_eq(ft_unit_p(t, 1), "1.00");
     ck_assert_str_eq(ft_unit_p(t, 0.974), "0.97");
     ck_assert_str_eq(ft_unit_p(t, 0.0311), "0.031");
@@ -165,7 +230,8 @@ START_TEST(of_many_groups_few_are_luck)
 }
 END_TEST
 
-FT_UNIT_MAIN("grid", columns_align_and_empty_ones_are_left_out,
+FT_UNIT_MAIN("grid", numbers_come_in_their_order, what_is_short_is_not_padded_on_a_narrow_screen,
+             columns_of_one_title_are_chosen_together, columns_align_and_empty_ones_are_left_out,
              narrow_screens_lose_columns_then_text_but_never_wrap,
              what_records_hold_cannot_drive_the_terminal, colour_is_outside_of_the_padding,
              numbers_as_people_read_them, times_have_a_date_when_it_is_not_today,
