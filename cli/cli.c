@@ -156,8 +156,10 @@ static int run(const struct ft_args *args)
         rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
     else
         status = ask(args, &rc);
-    if (rc == -EMLINK) {
-        fprintf(stderr, "fabrictrace matrix: --svg shows one communicator; choose it by --comm\n");
+    if (rc == -EMLINK || (rc == -ENODATA && args->svg)) {
+        fprintf(stderr, "fabrictrace matrix: %s\n",
+                rc == -EMLINK ? "--svg shows one communicator; choose it by --comm"
+                              : "no communicator is known: there is nothing to draw");
         return EX_USAGE;
     }
     if (rc == -EINVAL && (args->sort || args->columns)) {

@@ -399,33 +399,80 @@ int ft_fetch_save(const struct ft_args *args, const char *target, int64_t timeou
     return rc;
 }
 
-/* Nothing matches: of a name that nobody knows that does not mean that all is well. What cannot be
- * looked up is not judged. */
-static int unknown_name(const struct ft_args *args, FILE *err)
+/* A name that a filter asks for, and where those of its kind are listed. */
+struct named {
+    const char *kind, *name;
+    enum ft_command from;      /* whose answer lists them */
+    const char *list, *member; /* the list there, and what of its records is the name */
+    const char *command;       /* that shows them */
+    int status;                /* where it is not known */
+};
+
+static struct named named_by(const struct ft_args *args)
+{
+    if (args->host)
+        return (struct named){"host",     args->host, FT_COMMAND_TOPOLOGY, "hosts", "name",
+                              "topology", EX_NOHOST};
+    if (args->group)
+        return (struct named){"group", args->group, FT_COMMAND_LINKS, "records",
+                              "group", "imbalance", EX_USAGE};
+    if (args->comm)
+        return (struct named){"communicator", args->comm, FT_COMMAND_RANKS, "records",
+                              "comm_id",      "ranks",    EX_USAGE};
+    return (struct named){.kind = "job", .name = args->job, .command = "ranks", .status = EX_USAGE};
+}
+
+/* Whether the name is listed; where there is no list at all, nothing is said of names. */
+static bool is_listed(const struct ft_args *args, const struct named *named, FILE *err)
 {
     struct ft_args all = *args;
     struct ft_answer *answer;
     const struct ft_value *list;
-    bool host = args->host != NULL, known;
-    const char *name = host ? args->host : args->group;
-    struct ft_ip ip;
+    bool known;
 
-    if (host && ft_ip_parse(args->host, &ip) == 0)
-        return 0;
-    all.command = host ? FT_COMMAND_TOPOLOGY : FT_COMMAND_LINKS;
-    all.host = all.group = all.state = NULL;
+    all.command = named->from;
+    all.host = all.group = all.state = all.comm = all.op = NULL;
     all.has_flow = false;
     all.limit = 0;
     if (fetch(&all, NULL, &answer, err))
-        return 0;
-    list = ft_value_get(ft_answer_root(answer), host ? "hosts" : "records");
-    known = ft_value_count(list) == 0 || lists(list, host ? "name" : "group", name);
+        return true;
+    list = ft_value_get(ft_answer_root(answer), named->list);
+    known = ft_value_count(list) == 0 || lists(list, named->member, named->name);
     ft_answer_free(answer);
-    if (known)
+    return known;
+}
+
+/* Likewise of a job, which has ranks or flows. */
+static bool is_job(const struct ft_args *args, FILE *err)
+{
+    struct ft_args one = *args;
+    struct ft_answer *answer;
+    bool known;
+
+    one.command = FT_COMMAND_EXPLAIN;
+    one.name = args->job;
+    one.job = NULL;
+    if (fetch(&one, "job", &answer, err))
+        return true;
+    known = !is_empty(ft_answer_root(answer));
+    ft_answer_free(answer);
+    return known;
+}
+
+/* Nothing matches: of a name that nobody knows that does not mean that all is well. What cannot be
+ * looked up is not judged. */
+static int unknown_name(const struct ft_args *args, FILE *err)
+{
+    const struct named named = named_by(args);
+    struct ft_ip ip;
+
+    if (args->host && ft_ip_parse(args->host, &ip) == 0)
         return 0;
-    fprintf(err, "fabrictrace: no %s '%s' is known: fabrictrace %s lists them\n",
-            host ? "host" : "group", name, host ? "topology" : "imbalance");
-    return host ? EX_NOHOST : EX_USAGE;
+    if (named.list ? is_listed(args, &named, err) : is_job(args, err))
+        return 0;
+    fprintf(err, "fabrictrace: no %s '%s' is known: fabrictrace %s lists them\n", named.kind,
+            named.name, named.command);
+    return named.status;
 }
 
 int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
@@ -438,7 +485,8 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
     records = ft_value_get(ft_answer_root(*answer), "records");
     if (records && ft_value_count(records) == 0 && args->kind)
         rc = unknown_kind(args->kind, err);
-    else if (records && ft_value_count(records) == 0 && (args->host || args->group))
+    else if (records && ft_value_count(records) == 0 &&
+             (args->host || args->group || args->comm || args->job))
         rc = unknown_name(args, err);
     if (rc) {
         ft_answer_free(*answer);

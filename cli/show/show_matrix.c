@@ -249,7 +249,9 @@ static int write_svg(const struct ft_value *records, const struct ft_args *args)
     FILE *out;
     int rc;
 
-    if (ft_value_count(records) != 1)
+    if (ft_value_count(records) == 0)
+        return -ENODATA;
+    if (ft_value_count(records) > 1)
         return -EMLINK;
     rc = ft_matrix_new(ft_value_at(records, 0), args->by, &m);
     if (rc)

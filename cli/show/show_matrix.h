@@ -9,8 +9,8 @@
 #include "cli/output/grid.h"
 
 /* Writes to the screen's output, the heat map to the file of --svg. -ENOMEM; -E2BIG for more rows
- * than a matrix can have; -EMLINK when a heat map would have to show other than one communicator;
- * -errno of fopen(3) and fclose(3). */
+ * than a matrix can have; -EMLINK when a heat map would have to show several communicators,
+ * -ENODATA none; -errno of fopen(3) and fclose(3). */
 int ft_show_matrix(const struct ft_screen *screen, const struct ft_value *root,
                    const struct ft_args *args);
 

@@ -243,8 +243,12 @@ def slow_rank(programs):
     text = programs.tool("ranks", "--comm", COMM)
     check("ranks as text", "SLOWEST TO" in text and COMM in text, text)
     print(text)
-    equal("ranks of another communicator",
-          programs.tool("ranks", "--json", "--comm", "0000000000000bad"), "")
+    try:
+        programs.tool("ranks", "--json", "--comm", "0000000000000bad")
+        check("ranks of another communicator are refused", False)
+    except RuntimeError as error:
+        check("ranks of another communicator", "no communicator '0000000000000bad' is known" in str(error),
+              str(error))
 
 
 def replay(folder, records):

@@ -164,6 +164,7 @@ class Answers(unittest.TestCase):
         self.give("diagnoses-none")
         run("diagnose", *self.at)
         self.assertEqual(self.server.target, "/api/v1/diagnoses")
+        self.give("diagnoses")
         run("diagnose", "job 88", *self.at)
         self.assertEqual(self.server.target, "/api/v1/diagnoses?job=job%2088")
 
@@ -393,6 +394,42 @@ class Answers(unittest.TestCase):
         rc, out, err = run("links", "--group", "typo/up", *self.at)
         self.assertEqual((rc, out), (64, ""))
         self.assertIn("no group 'typo/up' is known", err)
+
+    def test_a_communicator_that_nobody_knows(self):
+        ranks = json.loads((CASES / "ranks.json").read_bytes())["records"]
+
+        class Filtering(Handler):
+            def do_GET(handler):
+                records = [] if "comm=" in handler.path else ranks
+                self.server.body = json.dumps({"records": records}).encode()
+                super().do_GET()
+
+        self.server.RequestHandlerClass = Filtering
+        for words in (["ranks"], ["matrix"], ["matrix", "--svg", "-"]):
+            rc, out, err = run(*words, "--comm", "typo", *self.at)
+            self.assertEqual((rc, out), (64, ""))
+            self.assertIn("no communicator 'typo' is known: fabrictrace ranks lists them", err)
+        ranks.clear()
+        rc, out, err = run("ranks", "--comm", "typo", *self.at)
+        self.assertEqual((rc, err), (0, ""))
+        self.assertIn("NCCL profiler plugin", out)
+        rc, out, err = run("matrix", "--svg", "-", *self.at)
+        self.assertEqual((rc, out), (64, ""))
+        self.assertIn("no communicator is known", err)
+
+    def test_a_job_that_nobody_knows(self):
+        """That nothing is wrong with it is said of a job that there is alone."""
+        self.server.body = b'{"records":[]}'
+        for found in ({"records": [{}], "paths": []}, {"records": [], "paths": [{}]}):
+            self.server.routes = {"/api/v1/explain": json.dumps(found).encode()}
+            for command in ("diagnose", "moves"):
+                self.assertEqual(run(command, "88", *self.at)[0], 0)
+        self.server.routes = {"/api/v1/explain": b'{"records":[],"paths":[]}'}
+        for command in ("diagnose", "moves"):
+            rc, out, err = run(command, "typo", *self.at)
+            self.assertEqual((rc, out), (64, ""))
+            self.assertIn("no job 'typo' is known", err)
+            self.assertEqual(run(command, *self.at)[0], 0)
 
     # C0, DEL, C1, overrides of direction, a tag, and what may be shown
     NASTY = "a\x1b[2Jb\x7f\x9b\u202e\u2066\u200f\U000e0041é"
