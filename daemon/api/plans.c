@@ -12,10 +12,11 @@
 #include "daemon/plans/follower.h"
 #include "lib/io/http/http.h"
 
+/* An entry keeps its index while it is there, which is its position. */
 struct plans_list {
     struct ft_list list;
-    uint32_t index;
-    char *job; /* that is asked for; NULL: all */
+    uint32_t index; /* behind the entry in hand */
+    char *job;      /* that is asked for; NULL: all */
 };
 
 static void free_list(struct ft_list *list)
@@ -30,6 +31,7 @@ static void emit(void *arg, const Fabrictrace__Record *record)
 {
     struct plans_list *p = arg;
 
+    p->list.position = p->index;
     if (!p->job || strcmp(p->job, record->plan->job) == 0)
         ft_list_record(&p->list, record);
 }
@@ -48,14 +50,17 @@ static int step(struct ft_list *list)
 
 static void emit_move(void *arg, const Fabrictrace__Record *record)
 {
-    ft_list_record(arg, record);
+    struct plans_list *p = arg;
+
+    p->list.position = p->index;
+    ft_list_record(&p->list, record);
 }
 
 static int step_moves(struct ft_list *list)
 {
     struct plans_list *p = (struct plans_list *)list;
     const struct ft_stages *stages = ft_pipeline_stages(list->view->pipeline);
-    const struct ft_emitter emitter = {emit_move, list};
+    const struct ft_emitter emitter = {emit_move, p};
 
     return ft_follower_next_port(stages->follower, &p->index, p->job, &emitter);
 }
@@ -77,6 +82,7 @@ static int answer(void *arg, const struct ft_http_request *request, struct ft_wr
     ft_list_init(&p->list, arg, &page);
     p->list.step = next;
     p->list.free = free_list;
+    p->list.by_position = true;
     p->job = job ? strdup(job) : NULL;
     return ft_list_send(&p->list, request, sizeof(*p), body);
 }

@@ -10,9 +10,11 @@
 #include "daemon/api/happenings.h"
 #include "daemon/api/lists.h"
 #include "daemon/api/orders.h"
+#include "daemon/api/plans.h"
 #include "daemon/api/spread.h"
 #include "daemon/api/windows.h"
 #include "daemon/health/agents.h"
+#include "daemon/plans/follower.h"
 #include "daemon/publish/events.h"
 #include "daemon/spread/spread.h"
 #include "tests/unit/pages_rig.h"
@@ -94,6 +96,52 @@ START_TEST(pages_of_hosts_hold)
     }
     ck_assert_uint_gt(read_pages(ft_api_hosts, NULL, change_hosts), 14);
     check_all_once(STAY, "\"host\":\"stay", "\"");
+    end();
+}
+END_TEST
+
+/* A host gave the port of a plan, which its time tells from others. */
+static void give_port(const char *host, uint64_t plan_ms, uint16_t port)
+{
+    Fabrictrace__PlanPort p = FABRICTRACE__PLAN_PORT__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    struct ft_tuple tuple = {.src = leafspine_host_ip(0, 0),
+                             .dst = leafspine_host_ip(1, 0),
+                             .sport = port,
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+
+    ft_flow_from_tuple(&flow, &tuple);
+    p.host = p.source = p.job = str(host);
+    p.has_uid = p.has_time_ms = p.has_plan_time_ms = p.has_outcome = true;
+    p.time_ms = p.plan_time_ms = plan_ms;
+    p.outcome = FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_LABEL;
+    p.flow = &flow;
+    ck_assert_int_eq(ft_follower_take(view.stages->follower, &p,
+                                      ft_join_topology(view.stages->join), (int64_t)plan_ms),
+                     0);
+}
+
+/* A host that speaks of one plan more than it may gives up its oldest one. */
+static void change_plans(unsigned page)
+{
+    give_port("turn", FT_FOLLOWER_PLANS_HOST + page, 0);
+}
+
+START_TEST(pages_of_moves_hold)
+{
+    char stay[32];
+
+    begin();
+    for (unsigned i = 0; i < STAY; i++) {
+        give_port("turn", 1 + i % FT_FOLLOWER_PLANS_HOST, (uint16_t)(50000 + i));
+        give_port("stay", 1, (uint16_t)(60000 + i));
+    }
+    ck_assert_uint_gt(read_pages(ft_api_moves, NULL, change_plans), 14);
+    for (unsigned i = 0; i < STAY; i++) {
+        snprintf(stay, sizeof(stay), "\"sport\":%u,", 60000 + i);
+        ck_assert_msg(has(stay) == 1, "%s came %zu times", stay, has(stay));
+    }
     end();
 }
 END_TEST
@@ -436,7 +484,7 @@ START_TEST(an_answer_of_spread_holds)
 }
 END_TEST
 
-FT_UNIT_MAIN("pages", pages_of_hosts_hold, pages_of_collectives_hold, pages_of_active_events_hold,
-             pages_of_windows_hold, pages_of_the_doctor_hold, pages_of_the_doctor_end,
-             pages_of_losses_hold, findings_have_names, pages_of_spread_hold,
-             an_answer_of_spread_holds)
+FT_UNIT_MAIN("pages", pages_of_moves_hold, pages_of_hosts_hold, pages_of_collectives_hold,
+             pages_of_active_events_hold, pages_of_windows_hold, pages_of_the_doctor_hold,
+             pages_of_the_doctor_end, pages_of_losses_hold, findings_have_names,
+             pages_of_spread_hold, an_answer_of_spread_holds)
