@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "daemon/health/losses.h"
 #include "daemon/window/partial.h"
@@ -386,17 +387,17 @@ static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
         idle->count = 0;
 }
 
-/* "no flow on Ethernet104 since 10:00:50 UTC: ..." */
+/* "no flow on Ethernet104 since 2026-11-20 10:00:50 UTC: ..." */
 static void describe_idle(char *text, size_t size, const struct idle *idle)
 {
-    uint64_t s = (uint64_t)idle->since_ms / 1000 % 86400;
+    const time_t since_s = (time_t)(idle->since_ms / 1000);
+    struct tm tm;
     char more[32] = "", since[40] = "";
 
     if (idle->count > 1)
         snprintf(more, sizeof(more), " and %zu more", idle->count - 1);
-    if (idle->since_ms)
-        snprintf(since, sizeof(since), " since %02u:%02u:%02u UTC", (unsigned)(s / 3600),
-                 (unsigned)(s / 60 % 60), (unsigned)(s % 60));
+    if (idle->since_ms && gmtime_r(&since_s, &tm))
+        strftime(since, sizeof(since), " since %Y-%m-%d %H:%M:%S UTC", &tm);
     snprintf(text, size, "no flow on %s%s%s: link down, or out of the group", idle->ports[0], more,
              since);
 }
