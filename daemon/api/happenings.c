@@ -227,11 +227,10 @@ static int send_events(const struct ft_view *view, const struct ft_http_request 
     struct ft_page page;
     struct of_events *o;
     struct filter filter = *asked;
-    uint64_t rank = 0;
     int rc = ft_page_read(request, names, UINT64_MAX, &page, body);
 
     if (!rc)
-        rc = ft_api_number(request, "rank", &filter.has_rank, &rank, body);
+        rc = ft_api_rank(request, &filter.has_rank, &filter.rank, body);
     if (!rc)
         rc = read_time(view, request, &filter, body);
     if (rc)
@@ -254,7 +253,6 @@ static int send_events(const struct ft_view *view, const struct ft_http_request 
         o->filter.choice = BETWEEN;
         o->filter.span = (struct ft_span){0, INT64_MAX};
     }
-    o->filter.rank = (uint32_t)rank;
     o->filter.switch_name = copy(request, "switch");
     o->filter.port = copy(request, "port");
     o->filter.host = copy(request, "host");

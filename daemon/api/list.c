@@ -159,6 +159,19 @@ int ft_api_number(const struct ft_http_request *request, const char *name, bool 
     return 0;
 }
 
+int ft_api_rank(const struct ft_http_request *request, bool *has, uint32_t *rank,
+                struct ft_writer *body)
+{
+    uint64_t value = 0;
+    int rc = ft_api_number(request, "rank", has, &value, body);
+
+    if (rc == 0 && value > UINT32_MAX)
+        return ft_api_refuse(body, 400, "rank is over %" PRIu32, UINT32_MAX);
+    if (rc == 0)
+        *rank = (uint32_t)value;
+    return rc;
+}
+
 static int read_cursor(const char *text, struct ft_page *page, struct ft_writer *body)
 {
     const char *end = read_number(text, &page->number);
@@ -217,10 +230,8 @@ static bool copy(const struct ft_http_request *request, const char *name, char *
 int ft_list_filter_read(struct ft_list_filter *f, const struct ft_http_request *request,
                         struct ft_writer *body)
 {
-    uint64_t rank = 0;
-    int rc = ft_api_number(request, "rank", &f->has_rank, &rank, body);
+    int rc = ft_api_rank(request, &f->has_rank, &f->rank, body);
 
-    f->rank = (uint32_t)rank;
     f->comm = f->op = f->state = f->host = f->job = NULL;
     if (rc)
         return rc;

@@ -110,4 +110,8 @@ int ft_page_read_limit(const struct ft_http_request *request, const char *const 
 int ft_api_number(const struct ft_http_request *request, const char *name, bool *has,
                   uint64_t *value, struct ft_writer *body);
 
+/* Likewise the parameter rank. */
+int ft_api_rank(const struct ft_http_request *request, bool *has, uint32_t *rank,
+                struct ft_writer *body);
+
 #endif

@@ -42,7 +42,6 @@ static int read_filter(struct ft_flow_filter *f, const struct ft_http_request *r
                        struct ft_writer *body)
 {
     const char *flow = ft_http_query(request, "flow"), *state = ft_http_query(request, "state");
-    uint64_t rank = 0;
     int rc;
 
     *f = (struct ft_flow_filter){.has_tuple = flow != NULL,
@@ -52,10 +51,9 @@ static int read_filter(struct ft_flow_filter *f, const struct ft_http_request *r
                              "state must be one of resolved, partial, multipath, unresolved");
     if (flow && ft_tuple_parse(flow, &f->tuple))
         return ft_api_refuse(body, 400, "flow is not written like 10.0.1.1:49441-10.0.3.1");
-    rc = ft_api_number(request, "rank", &f->has_rank, &rank, body);
+    rc = ft_api_rank(request, &f->has_rank, &f->rank, body);
     if (rc)
         return rc;
-    f->rank = (uint32_t)rank;
     f->host = copy(request, "host");
     f->has_address = f->host && ft_ip_parse(f->host, &f->address) == 0;
     f->switch_name = copy(request, "switch");

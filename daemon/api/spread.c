@@ -38,13 +38,22 @@ static bool is(const char *asked, const char *value)
     return !asked || (value && strcmp(asked, value) == 0);
 }
 
+static const char *const kinds[] = {"unknown", "qp", "connection", "job"};
+
+static bool is_kind(const char *of)
+{
+    for (size_t i = 1; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i], of) == 0)
+            return true;
+    return false;
+}
+
 static void emit(void *arg, const Fabrictrace__Record *record)
 {
-    static const char *const names[] = {"unknown", "qp", "connection", "job"};
     const Fabrictrace__Spread *s = record->spread;
     struct spread_list *l = arg;
 
-    if (is(l->asked[OF], names[s->of]) && is(l->asked[JOB], s->job) &&
+    if (is(l->asked[OF], kinds[s->of]) && is(l->asked[JOB], s->job) &&
         is(l->asked[GROUP], s->group) &&
         (is(l->asked[HOST], s->src_host) || is(l->asked[HOST], s->dst_host)))
         ft_list_record(&l->list, record);
@@ -72,6 +81,8 @@ int ft_api_spread(void *arg, const struct ft_http_request *request, struct ft_wr
 
     if (rc)
         return rc;
+    if (ft_http_query(request, "of") && !is_kind(ft_http_query(request, "of")))
+        return ft_api_refuse(body, 400, "of must be one of qp, connection, job");
     l = calloc(1, sizeof(*l));
     if (!l)
         return ft_api_refuse(body, 503, "no memory");

@@ -167,6 +167,10 @@ int ft_api_imbalance(void *arg, const struct ft_http_request *request, struct ft
 {
     static const char *const names[] = {"scope", "name", "state", "at_ms", NULL};
 
+    if (ft_http_query(request, "scope") &&
+        ft_json_enum_parse(&fabrictrace__scope__descriptor, ft_http_query(request, "scope"),
+                           &(int32_t){0}))
+        return ft_api_refuse(body, 400, "there are figures of group, layer and fabric alone");
     if (ft_http_query(request, "state") &&
         ft_json_enum_parse(&fabrictrace__verdict__descriptor, ft_http_query(request, "state"),
                            &(int32_t){0}))
