@@ -429,6 +429,20 @@ bool ft_children_ended(const struct ft_children *c, int child, int *status)
     return true;
 }
 
+void ft_children_unblock(const struct ft_children *c)
+{
+    sigprocmask(SIG_SETMASK, &c->before, NULL);
+}
+
+void ft_children_block(const struct ft_children *c)
+{
+    sigset_t set;
+
+    (void)c;
+    set_of_signals(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 bool ft_children_stopped(const struct ft_children *c)
 {
     return c->stopped;

@@ -65,6 +65,11 @@ pid_t ft_children_pid(const struct ft_children *children, int child);
 /* True when it has ended; *status as of waitpid(2). */
 bool ft_children_ended(const struct ft_children *children, int child, int *status);
 
+/* While something else runs in this process, which reads no news: signals end the process at once,
+ * and the kernel ends the children then. Until ft_children_block(). */
+void ft_children_unblock(const struct ft_children *children);
+void ft_children_block(const struct ft_children *children);
+
 /* True when a signal has asked to end. */
 bool ft_children_stopped(const struct ft_children *children);
 

@@ -78,7 +78,10 @@ static int run(struct ft_children *c, const struct ft_args *args,
     if (!args->rest_count)
         return serve(c, ft_children_port(c, child, "http"));
     *over = true;
-    return run_command(args, ft_children_port(c, child, "http"), command);
+    ft_children_unblock(c);
+    rc = run_command(args, ft_children_port(c, child, "http"), command);
+    ft_children_block(c);
+    return rc;
 }
 
 int ft_replay_command(const struct ft_args *args, int (*command)(int argc, char **argv))

@@ -245,6 +245,24 @@ def tool(*args, **how):
     return rig.run(TOOL, *args, **how)
 
 
+def check_interrupted(file):
+    """A command of a replay that still reads its input; it reads once the pipe is not full any more."""
+    command = subprocess.Popen([TOOL, "replay", file, "whatif", "--topology", rig.LAB / "topology.yaml",
+                                "--flows", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    try:
+        command.stdin.write(b"src,dst,rate_bps\n" + 20000 * b"gpu01,gpu03,1000\n")
+        command.stdin.flush()
+        children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+        command.send_signal(signal.SIGTERM)
+        until("replay: SIGTERM ends a command", lambda: command.poll() == -signal.SIGTERM)
+        until("replay: and its daemon", lambda: children and not Path(f"/proc/{children[0]}/exe").exists())
+    finally:
+        command.kill()
+        command.stdin.close()
+        command.wait()
+
+
 def test_tool(folder):
     """fabrictrace record and replay: one command as it was, or the page until Ctrl-C."""
     # No window may close between the answers and the recording: it is long for what these take here.
@@ -288,6 +306,7 @@ def test_tool(folder):
               "the replay published the same" in log, (page.returncode, log))
     finally:
         page.kill()
+    check_interrupted(file)
     file.write_bytes(file.read_bytes()[:-40])
     cut = tool("replay", file, "paths", "--json")
     check("replay: of what is cut short it says so, and answers", cut.returncode == 0 and
