@@ -4,6 +4,7 @@
 #include "cli/fetch/follow.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -83,6 +84,26 @@ static int put(const struct ft_args *args, const struct ft_value *record)
     return 0;
 }
 
+/* Whether nobody reads standard output any more: a pipe whose other end is closed. */
+static bool is_closed(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+
+    return poll(&out, 1, 0) > 0 && out.revents & (POLLERR | POLLHUP);
+}
+
+/* Nobody reads any more: what is left to be written goes nowhere. */
+static int drop_rest(void)
+{
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    if (null < 0 || dup2(null, STDOUT_FILENO) < 0)
+        return EX_IOERR;
+    close(null);
+    clearerr(stdout);
+    return FT_FETCH_ENDED;
+}
+
 /* What is not in the list before; of the first answer (before is NULL) only what is active. */
 static int put_new(const struct ft_args *args, const struct ft_value *records,
                    const struct ft_value *before)
@@ -97,7 +118,9 @@ static int put_new(const struct ft_args *args, const struct ft_value *records,
     }
     if (rc)
         return EX_OSERR;
-    return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EX_OK;
+    return is_closed() ? drop_rest() : EX_IOERR;
 }
 
 /* True when it is time to end: by a signal, or since nobody reads any more. */
@@ -173,6 +196,8 @@ int ft_follow_run(const struct ft_args *args)
     sigset_t ends;
     int rc;
 
+    /* A closed pipe is seen where a write fails. */
+    signal(SIGPIPE, SIG_IGN);
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);

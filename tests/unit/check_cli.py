@@ -8,6 +8,7 @@ prints for the answer of the same name. With --write the texts are written anew.
 
 import json
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -394,6 +395,17 @@ class Answers(unittest.TestCase):
         rc, out, err = run("links", "--group", "typo/up", *self.at)
         self.assertEqual((rc, out), (64, ""))
         self.assertIn("no group 'typo/up' is known", err)
+
+    def test_a_closed_pipe_ends_following(self):
+        """While more is written than a pipe holds, too."""
+        events = [{"kind": "collision", "subject": f"leaf1/Ethernet{i}", "message": 100 * "x"} for i in range(3000)]
+        self.server.body = json.dumps({"records": events}).encode()
+        for words in ([], ["--json"]):
+            command = [PROGRAM, "events", "--follow", *words, *self.at]
+            with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
+                reader.stdout.readline()
+                reader.stdout.close()
+                self.assertEqual((reader.wait(timeout=300), reader.stderr.read()), (0, b""), words)
 
     def test_a_communicator_that_nobody_knows(self):
         ranks = json.loads((CASES / "ranks.json").read_bytes())["records"]
