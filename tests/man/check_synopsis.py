@@ -46,6 +46,13 @@ def synopsis():
     return found
 
 
+def commands_at(option, begins):
+    """The commands that the sentences of a general option name, from this word on."""
+    text = PAGE.split("Every command takes:")[1].split(f"\n.It Fl -{option}")[1]
+    sentence = text[text.index(begins):].split("\n.It ")[0]
+    return {name for line in re.findall(r"^\.Cm (.*)", sentence, re.M) for name in re.findall(r"[a-z]+", line)}
+
+
 listed = help_of()
 commands = re.findall(r"^  ([a-z]+) {2,}\S", listed.split("Commands:")[1].split("Options of")[0], re.M)
 general = options_of(listed)
@@ -60,6 +67,15 @@ for name in commands:
           stated.get(name, set()) - own)
     for option in sorted(own):
         check(f"{name} --{option} is in the page", re.search(rf"(?:Fl|,) -{option}\b(?!-)", PAGE), name)
+takes = {option: {name for name in commands if option in options_of(help_of(name))}
+         for option in ("endpoint", "json", "sort", "columns", "wide")}
+check("-json: who does not take it", commands_at("json", "Not for") == set(commands) - takes["json"],
+      commands_at("json", "Not for") ^ set(commands) - takes["json"])
+check("-endpoint: who does not take it", commands_at("endpoint", "Not for") == set(commands) - takes["endpoint"],
+      commands_at("endpoint", "Not for") ^ set(commands) - takes["endpoint"])
+for option in ("sort", "columns", "wide"):
+    check(f"-{option}: who takes it", commands_at("wide", "These three") == takes[option],
+          commands_at("wide", "These three") ^ takes[option])
 check("all have options", {"help", "version"} <= general, general)
 print(f"{len(commands)} commands, {len(failures)} failures")
 sys.exit(1 if failures else 0)
