@@ -233,6 +233,11 @@ static int read_records(struct analysis *a)
     return rc;
 }
 
+static const char *name_of(const struct analysis *a)
+{
+    return strcmp(a->args->capture, "-") == 0 ? "standard input" : a->args->capture;
+}
+
 /* What the poller says of the capture that is not as it should be. */
 static const char *complaint_of_poller(const struct analysis *a)
 {
@@ -243,10 +248,10 @@ static const char *complaint_of_poller(const struct analysis *a)
             last = line;
     /* "error: replay FILE: WHAT" */
     if (last && strncmp(last, "error: replay ", 14) == 0) {
-        size_t len = strlen(a->args->capture);
+        size_t len = strlen(name_of(a));
 
         last += 14;
-        if (strlen(last) > len + 2 && strcmp(a->args->capture, "-") != 0 && last[len] == ':')
+        if (strlen(last) > len + 2 && last[len] == ':')
             last += len + 2;
     }
     return last;
@@ -349,8 +354,7 @@ static bool packets_of(const struct analysis *a, uint64_t *packets)
 /* Whether the capture was one of sFlow, after all of it was read. */
 static int judge(const struct analysis *a, const struct ft_digest_facts *facts)
 {
-    const char *name = strcmp(a->args->capture, "-") == 0 ? "standard input" : a->args->capture;
-    const char *why = complaint_of_poller(a);
+    const char *name = name_of(a), *why = complaint_of_poller(a);
     uint64_t packets;
 
     if (why)

@@ -129,6 +129,8 @@ def test_what_is_no_sflow(folder):
             schemas = {r["schema"] for r in rig.records_of(done.stdout)}
             check(f"{name} {more}: no result", schemas <= {"fabrictrace.loss.v1"}, schemas)
     (folder / "cut").write_bytes(bytes_[:len(bytes_) // 2])
+    done = analyze("-", input=bytes_[:len(bytes_) // 2], stdin=None, text=False)
+    equal("cut off: standard input is named once", (done.returncode, done.stderr.count(b"standard input: ")), (65, 1))
     done = analyze(folder / "cut")
     equal("cut off: exit status", done.returncode, 65)
     check("and what is before is analyzed", "sFlow datagrams, " in done.stdout
