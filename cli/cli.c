@@ -156,6 +156,13 @@ static int run(const struct ft_args *args)
         rc = ft_loads_show(stdout, args->json, args->loads, args->load_count);
     else
         status = ask(args, &rc);
+    if (rc == -E2BIG && args->command == FT_COMMAND_MATRIX) {
+        fprintf(stderr,
+                "fabrictrace matrix: a communicator has more than %d rows; --by host may have "
+                "fewer, --json has them all\n",
+                FT_MATRIX_LABELS_MAX);
+        return EX_DATAERR;
+    }
     if (rc == -EMLINK || (rc == -ENODATA && args->svg)) {
         fprintf(stderr, "fabrictrace matrix: %s\n",
                 rc == -EMLINK ? "--svg shows one communicator; choose it by --comm"

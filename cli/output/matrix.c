@@ -14,9 +14,17 @@
 #define CELL_PX     14
 #define LABEL_PX    150
 
+/* A rank, and which of the members has it. */
+struct ranked {
+    uint64_t rank;
+    size_t member;
+};
+
 /* The row of each member, in the order of "members". */
 struct labelled {
     size_t *of_member;
+    struct ranked *ranked; /* by rank */
+    size_t count;
     bool *sends; /* whether a member's own agent reported what it sent */
     size_t members;
 };
@@ -67,17 +75,43 @@ static int label_member(struct ft_matrix *m, const struct ft_value *member, enum
     return 0;
 }
 
-static bool find_rank(const struct ft_value *members, uint64_t rank, size_t *index)
+static int by_rank(const void *left, const void *right)
 {
-    uint64_t r;
+    const struct ranked *a = left, *b = right;
 
-    for (size_t i = 0; i < ft_value_count(members); i++) {
-        if (ft_value_uint(ft_value_at(members, i), "rank", &r) && r == rank) {
-            *index = i;
-            return true;
-        }
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return a->member < b->member ? -1 : a->member > b->member;
+}
+
+static void sort_ranks(const struct ft_value *members, struct labelled *labelled)
+{
+    for (size_t i = 0; i < labelled->members; i++) {
+        struct ranked *next = &labelled->ranked[labelled->count];
+
+        next->member = i;
+        labelled->count += ft_value_uint(ft_value_at(members, i), "rank", &next->rank);
     }
-    return false;
+    qsort(labelled->ranked, labelled->count, sizeof(*labelled->ranked), by_rank);
+}
+
+/* The first member of that rank. */
+static bool find_rank(const struct labelled *labelled, uint64_t rank, size_t *index)
+{
+    size_t low = 0, high = labelled->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (labelled->ranked[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == labelled->count || labelled->ranked[low].rank != rank)
+        return false;
+    *index = labelled->ranked[low].member;
+    return true;
 }
 
 static double real(const struct ft_value *object, const char *name)
@@ -88,19 +122,18 @@ static double real(const struct ft_value *object, const char *name)
     return value;
 }
 
-static void note_sender(const struct ft_value *members, struct labelled *labelled,
-                        const struct ft_value *edge)
+static void note_sender(struct labelled *labelled, const struct ft_value *edge)
 {
     uint64_t src;
     size_t index;
 
     if (real(edge, "sent_messages") > 0 && ft_value_uint(edge, "src", &src) &&
-        find_rank(members, src, &index))
+        find_rank(labelled, src, &index))
         labelled->sends[index] = true;
 }
 
-static void add_edge(struct ft_matrix *m, const struct ft_value *members,
-                     const struct labelled *labelled, const struct ft_value *edge)
+static void add_edge(struct ft_matrix *m, const struct labelled *labelled,
+                     const struct ft_value *edge)
 {
     double sent = real(edge, "sent_bytes"), messages = real(edge, "sent_messages");
     struct ft_matrix_cell *cell;
@@ -108,7 +141,7 @@ static void add_edge(struct ft_matrix *m, const struct ft_value *members,
     size_t a, b;
 
     if (!ft_value_uint(edge, "src", &src) || !ft_value_uint(edge, "dst", &dst) ||
-        !find_rank(members, src, &a) || !find_rank(members, dst, &b))
+        !find_rank(labelled, src, &a) || !find_rank(labelled, dst, &b))
         return;
     /* The rest of an operation that its receiver reported in two parts has no name: the sender
      * reported it under its name. */
@@ -130,22 +163,25 @@ int ft_matrix_new(const struct ft_value *comm, enum ft_matrix_by by, struct ft_m
 
     labelled.of_member = calloc(labelled.members + 1, sizeof(*labelled.of_member));
     labelled.sends = calloc(labelled.members + 1, sizeof(*labelled.sends));
-    if (!m || !labelled.of_member || !labelled.sends)
+    labelled.ranked = calloc(labelled.members + 1, sizeof(*labelled.ranked));
+    if (!m || !labelled.of_member || !labelled.sends || !labelled.ranked)
         goto out;
     for (size_t i = 0; i < labelled.members; i++) {
         rc = label_member(m, ft_value_at(members, i), by, &labelled.of_member[i]);
         if (rc)
             goto out;
     }
+    sort_ranks(members, &labelled);
     m->cells = calloc(m->label_count * m->label_count + 1, sizeof(*m->cells));
     rc = m->cells ? 0 : -ENOMEM;
     for (size_t i = 0; i < ft_value_count(edges); i++)
-        note_sender(members, &labelled, ft_value_at(edges, i));
+        note_sender(&labelled, ft_value_at(edges, i));
     for (size_t i = 0; rc == 0 && i < ft_value_count(edges); i++)
-        add_edge(m, members, &labelled, ft_value_at(edges, i));
+        add_edge(m, &labelled, ft_value_at(edges, i));
 out:
     free(labelled.of_member);
     free(labelled.sends);
+    free(labelled.ranked);
     if (rc) {
         ft_matrix_free(m);
         return rc;

@@ -7,6 +7,7 @@ prints for the answer of the same name. With --write the texts are written anew.
 """
 
 import json
+import resource
 import socket
 import subprocess
 import sys
@@ -395,6 +396,34 @@ class Answers(unittest.TestCase):
         rc, out, err = run("links", "--group", "typo/up", *self.at)
         self.assertEqual((rc, out), (64, ""))
         self.assertIn("no group 'typo/up' is known", err)
+
+    @staticmethod
+    def communicator(ranks, edges):
+        return {"records": [{
+            "comm_id": "1", "ranks": ranks,
+            "members": [{"rank": r, "host": f"gpu{r // 8:04}"} for r in range(ranks)],
+            "edges": [{"src": i % ranks, "dst": (i + 1 + i // ranks) % ranks, "op": "AllReduce", "sent_bytes": 1000,
+                       "sent_messages": 1} for i in range(edges)]}]}
+
+    def test_the_work_of_a_matrix_grows_with_its_edges(self):
+        """Not with ranks times edges."""
+        spent = []
+        for ranks in (64, 2048):
+            self.server.body = json.dumps(self.communicator(ranks, 20000)).encode()
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            rc, out, err = run("matrix", *self.at)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.assertEqual((rc, err), (0, ""))
+            self.assertIn(f"{ranks} ranks", out)
+            spent.append(after.ru_utime - before.ru_utime)
+        self.assertLess(spent[1], 3 * spent[0] + 0.3)
+
+    def test_a_matrix_that_is_too_large(self):
+        self.server.body = json.dumps(self.communicator(2056, 10)).encode()
+        rc, out, err = run("matrix", *self.at)
+        self.assertEqual((rc, out), (65, ""))
+        self.assertIn("more than 2048 rows", err)
+        self.assertEqual(run("matrix", "--by", "host", *self.at)[0], 0)
 
     def test_a_closed_pipe_ends_following(self):
         """While more is written than a pipe holds, too."""
