@@ -121,8 +121,8 @@ int ft_tuple_parse(const char *text, struct ft_tuple *tuple)
     struct ft_tuple t = {.dport = FT_ROCE_PORT, .proto = FT_PROTO_UDP};
     char copy[FT_TUPLE_TEXT_BYTES];
     const char *sport, *dport;
-    unsigned long port;
-    char *dash;
+    unsigned long port, proto;
+    char *dash, *slash;
 
     if (strlen(text) >= sizeof(copy))
         return -EINVAL;
@@ -137,6 +137,13 @@ int ft_tuple_parse(const char *text, struct ft_tuple *tuple)
     if (!dash)
         return -EINVAL;
     *dash = '\0';
+    slash = strchr(dash + 1, '/');
+    if (slash) {
+        *slash = '\0';
+        if (parse_number(slash + 1, UINT8_MAX, &proto))
+            return -EINVAL;
+        t.proto = (uint8_t)proto;
+    }
     if (parse_end(copy, &t.src, &sport) || !sport || parse_number(sport, UINT16_MAX, &port))
         return -EINVAL;
     t.sport = (uint16_t)port;

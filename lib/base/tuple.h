@@ -79,8 +79,9 @@ static inline bool ft_tuple_equal(const struct ft_tuple *a, const struct ft_tupl
 }
 
 /* As a person writes a flow: "10.0.1.1:49441-10.0.3.1", "[fd00::1]:49441-[fd00::2]:4791"; the
- * destination port may be left out (4791), the protocol is UDP. Also takes the Kafka key
- * "src,dst,sport,dport,proto". -EINVAL when the text is neither. */
+ * destination port may be left out (4791), and so may the protocol (UDP), as in
+ * "10.0.1.1:49441-10.0.3.1:80/6". Also takes the Kafka key "src,dst,sport,dport,proto". -EINVAL
+ * when the text is neither. */
 int ft_tuple_parse(const char *text, struct ft_tuple *tuple);
 
 /* "10.0.1.1:49441-10.0.3.1:4791"; a protocol other than UDP follows as "/6". */
