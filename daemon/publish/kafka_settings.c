@@ -12,6 +12,7 @@
 
 #include "lib/base/secret.h"
 #include "lib/config/yaml.h"
+#include "lib/io/kafka/consumer.h"
 #include "lib/io/kafka/properties.h"
 
 #define ERROR_BYTES 512
@@ -169,6 +170,22 @@ static void check_spool(const struct ft_run *run, struct ft_diag *diag)
     free(parent);
 }
 
+/* What sends, and what reads (daemon/group/reader.c). */
+static int check_clients(const struct ft_settings *s, const struct ft_kafka_config *config,
+                         char *error, size_t error_bytes)
+{
+    const struct ft_kafka_consumer_config reads = {.brokers = config->brokers,
+                                                   .client_id = config->client_id,
+                                                   .group = "check",
+                                                   .properties = config->properties,
+                                                   .in_transactions = s->kafka_transactions};
+    int rc = ft_kafka_check(config, error, error_bytes);
+
+    if (rc == 0 && s->kafka_ingest)
+        rc = ft_kafka_consumer_check(&reads, error, error_bytes);
+    return rc;
+}
+
 void ft_kafka_settings_check(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
@@ -187,7 +204,7 @@ void ft_kafka_settings_check(const struct ft_run *run, struct ft_diag *diag)
     if (ft_diag_count(diag) > before ||
         ft_kafka_settings_open(s, "check", &k, error, sizeof(error)) < 0)
         return;
-    if (ft_kafka_check(&k.config, error, sizeof(error)) < 0)
+    if (check_clients(s, &k.config, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, s->kafka_properties.count ? "kafka.properties" : "sinks", "%s",
                         error);
     ft_kafka_settings_close(&k);

@@ -269,6 +269,9 @@ static void expect_refused(const char *property, const char *text)
     ck_assert_ptr_null(ft_kafka_new(loop, &sends, error, sizeof(error)));
     ck_assert_msg(strstr(error, text) != NULL, "%s", error);
     *error = '\0';
+    ck_assert_int_eq(ft_kafka_consumer_check(&consumes, error, sizeof(error)), -EINVAL);
+    ck_assert_msg(strstr(error, text) != NULL, "%s", error);
+    *error = '\0';
     ck_assert_ptr_null(ft_kafka_consumer_new(loop, &consumes, error, sizeof(error)));
     ck_assert_msg(strstr(error, text) != NULL, "%s", error);
     *error = '\0';
@@ -287,6 +290,31 @@ START_TEST(settings_are_refused_with_their_name)
                          i == WRONG - 1 ? 0 : -EINVAL);
     }
     expect_refused(long_name(), "is not name=value");
+    ft_loop_free(loop);
+}
+END_TEST
+
+/* A daemon's properties are those of what it sends and of what it reads. */
+START_TEST(a_limit_of_messages_is_no_limit_of_readers)
+{
+    static const char *const large[] = {"message.max.bytes=8388608", NULL};
+    static const char *const less[] = {"fetch.max.bytes=500000", NULL};
+    struct ft_kafka_consumer_config consumes = {.brokers = "127.0.0.1:1",
+                                                .client_id = "check",
+                                                .group = "check",
+                                                .subscribe = TOPIC,
+                                                .properties = large};
+    struct ft_kafka_consumer *consumer;
+
+    loop = ft_loop_new();
+    ck_assert_int_eq(ft_kafka_consumer_check(&consumes, error, sizeof(error)), 0);
+    consumer = ft_kafka_consumer_new(loop, &consumes, error, sizeof(error));
+    ck_assert_msg(consumer, "%s", error);
+    ft_kafka_consumer_free(consumer);
+    /* Each alone is right: a start refuses them together, and so does the check. */
+    consumes.properties = less;
+    ck_assert_int_eq(ft_kafka_consumer_check(&consumes, error, sizeof(error)), -EINVAL);
+    ck_assert_ptr_null(ft_kafka_consumer_new(loop, &consumes, error, sizeof(error)));
     ft_loop_free(loop);
 }
 END_TEST
@@ -352,5 +380,6 @@ END_TEST
 FT_UNIT_MAIN("kafka_reader", what_was_there_is_read_and_then_it_ends, what_comes_later_is_followed,
              brokers_that_refuse_for_a_moment_are_asked_again, a_topic_that_cannot_be_read_is_said,
              nobody_at_the_port_is_said, settings_are_refused_with_their_name,
-             without_descriptors_it_is_said, secrets_come_from_files)
+             a_limit_of_messages_is_no_limit_of_readers, without_descriptors_it_is_said,
+             secrets_come_from_files)
 #endif

@@ -3,6 +3,7 @@
 
 #include "lib/io/kafka/consumer.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +16,14 @@ struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
     (void)config;
     snprintf(error, error_bytes, "built without librdkafka");
     return NULL;
+}
+
+int ft_kafka_consumer_check(const struct ft_kafka_consumer_config *config, char *error,
+                            size_t error_bytes)
+{
+    (void)config;
+    snprintf(error, error_bytes, "built without librdkafka");
+    return -ENOTSUP;
 }
 
 /* No consumer can exist here. */
@@ -39,7 +48,6 @@ bool ft_kafka_consumer_is_evicted(const struct ft_kafka_consumer *consumer)
     return false;
 }
 #else
-#include <errno.h>
 #include <librdkafka/rdkafka.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -99,6 +107,15 @@ static int set_property(rd_kafka_conf_t *conf, const char *property, char *error
     return set(conf, name, property + len + 1, error, error_bytes);
 }
 
+/* That of messages which a producer sends: librdkafka refuses consumers whose fetch.max.bytes is
+ * less, though brokers send a message that is larger than that, too. */
+static bool is_of_producers(const char *property)
+{
+    static const char name[] = "message.max.bytes=";
+
+    return strncmp(property, name, sizeof(name) - 1) == 0;
+}
+
 static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_config *config,
                      char *error, size_t error_bytes)
 {
@@ -127,9 +144,33 @@ static int configure(rd_kafka_conf_t *conf, const struct ft_kafka_consumer_confi
     if (config->on_end && set(conf, "enable.partition.eof", "true", error, error_bytes) < 0)
         return -EINVAL;
     for (const char *const *p = config->properties; p && *p; p++)
-        if (set_property(conf, *p, error, error_bytes) < 0)
+        if (!is_of_producers(*p) && set_property(conf, *p, error, error_bytes) < 0)
             return -EINVAL;
     return 0;
+}
+
+int ft_kafka_consumer_check(const struct ft_kafka_consumer_config *config, char *error,
+                            size_t error_bytes)
+{
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    rd_kafka_t *client = NULL;
+    char reason[256];
+    int rc = configure(conf, config, error, error_bytes);
+
+    rd_kafka_conf_set_log_cb(conf, NULL);
+    /* Some settings are judged only together, by a client: this one knows no broker to ask. */
+    if (rc == 0)
+        rd_kafka_conf_set(conf, "bootstrap.servers", NULL, reason, sizeof(reason));
+    if (rc == 0)
+        client = rd_kafka_new(RD_KAFKA_CONSUMER, conf, reason, sizeof(reason));
+    if (client) {
+        rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+        return 0;
+    }
+    rd_kafka_conf_destroy(conf);
+    if (rc == 0)
+        snprintf(error, error_bytes, "kafka: %s", reason);
+    return -EINVAL;
 }
 
 static void complain(struct ft_kafka_consumer *c, int err, const char *text)

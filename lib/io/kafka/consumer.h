@@ -64,6 +64,10 @@ struct ft_kafka_consumer_config {
     void *arg;
 };
 
+/* 0 when a consumer could be made, without a word to the brokers; -EINVAL with a reason. */
+int ft_kafka_consumer_check(const struct ft_kafka_consumer_config *config, char *error,
+                            size_t error_bytes);
+
 /* NULL with a reason; "built without librdkafka" where that is so. */
 struct ft_kafka_consumer *ft_kafka_consumer_new(struct ft_loop *loop,
                                                 const struct ft_kafka_consumer_config *config,
