@@ -8,6 +8,8 @@
 
 #include "lib/base/log.h"
 #include "lib/io/kafka/properties.h"
+#include "lib/topics/checks.h"
+#include "lib/topics/envelope.h"
 #include "lib/topics/sender.h"
 
 #define ERROR_BYTES 512
@@ -68,15 +70,19 @@ void ft_topic_settings_check(const struct ft_topic_settings *s, const struct ft_
                              struct ft_diag *diag)
 {
     const struct ft_sender_config sender = {.program = "check", .source_id = "check"};
+    const struct ft_kafka_checked checked = {.brokers = s->brokers,
+                                             .topic_prefix = s->topic_prefix,
+                                             .topic = ft_ingest_topic_name(FT_INGEST_REPORTS),
+                                             .spool = s->spool,
+                                             .properties = &s->properties,
+                                             .secrets = &s->secrets};
     struct ft_topic_sender_config config;
     size_t before = ft_diag_count(diag);
     char error[ERROR_BYTES], **properties;
 
     if (!s->brokers)
         return;
-    for (size_t i = 0; i < s->properties.count; i++)
-        if (ft_kafka_check_property(s->properties.items[i], error, sizeof(error)) < 0)
-            ft_run_complain(run, diag, "kafka.properties", "%s", error);
+    ft_kafka_checks(&checked, run, diag);
     if (ft_diag_count(diag) > before)
         return;
     if (fill(s, &sender, &config, &properties, error, sizeof(error)) < 0) {

@@ -126,12 +126,12 @@ START_TEST(what_is_wrong_is_said_by_its_key)
 
     expect_complaint(&s, "");
     s.properties = (struct ft_strings){unknown, 1};
-    expect_complaint(&s, "key 'kafka.properties': ");
+    expect_complaint(&s, "key 'kafka.properties.no.such': ");
     s.brokers = NULL;
     expect_complaint(&s, "");
     s = settings();
     s.secrets = (struct ft_strings){missing, 1};
-    expect_complaint(&s, "key 'kafka.secrets': ");
+    expect_complaint(&s, "key 'kafka.secrets.sasl.password': ");
     ck_assert_int_eq(ft_topic_settings_open(&s, NULL, loop, &sender, &transport), -ENOENT);
     /* What is wrong together alone. */
     s = settings();
@@ -140,6 +140,48 @@ START_TEST(what_is_wrong_is_said_by_its_key)
     ck_assert_int_eq(ft_topic_settings_open(&s, NULL, loop, &sender, &transport), -EINVAL);
     ck_assert_ptr_null(transport.self);
     ft_loop_free(loop);
+}
+END_TEST
+
+/* Without a word of the brokers: it would not be seen before records are missing. */
+START_TEST(what_could_not_send_is_said)
+{
+    static const struct {
+        const char *brokers, *text;
+    } brokers[] = {
+        {"", "it names no broker"},
+        {" , ", "it names no broker"},
+        {"k1:9092,k2:99092", "'k2:99092' is not HOST:PORT"},
+        {"k1:0", "'k1:0' is not HOST:PORT"},
+        {"k1:", "'k1:' is not HOST:PORT"},
+        {"k1:kafka", "'k1:kafka' is not HOST:PORT"},
+        {":9092", "':9092' is not HOST:PORT"},
+        {"k1", ""},
+        {"k1:9092, k2:9092", ""},
+        {"[fd00::1]:65535,fd00::1,10.0.0.1:1", ""},
+        {"sasl_ssl://k1:9093", ""},
+    };
+    char prefix[256];
+    struct ft_topic_settings s;
+
+    for (size_t i = 0; i < sizeof(brokers) / sizeof(brokers[0]); i++) {
+        s = settings();
+        s.brokers = (char *)(uintptr_t)brokers[i].brokers;
+        expect_complaint(&s, brokers[i].text);
+    }
+    s = settings();
+    s.topic_prefix = (char *)(uintptr_t) "lab 1.";
+    expect_complaint(&s, "key 'kafka.topic_prefix': 'lab 1.': names of topics have ");
+    s.topic_prefix = prefix;
+    snprintf(prefix, sizeof(prefix), "%0223d", 0);
+    expect_complaint(&s, "");
+    snprintf(prefix, sizeof(prefix), "%0224d", 0);
+    expect_complaint(&s, "key 'kafka.topic_prefix': longer than 223 characters");
+    s = settings();
+    s.spool = (char *)(uintptr_t) "/nonexistent/agent.spool";
+    expect_complaint(&s, "key 'kafka.spool': '/nonexistent': No such file or directory");
+    s.spool = (char *)(uintptr_t) "/dev/null";
+    expect_complaint(&s, "key 'kafka.spool': '/dev/null' is not a folder");
 }
 END_TEST
 
@@ -231,8 +273,8 @@ START_TEST(what_no_broker_takes_in_time_is_dropped_and_counted)
 }
 END_TEST
 #define KAFKA_TESTS                                                                                \
-    , what_is_wrong_is_said_by_its_key, each_setting_makes_a_difference,                           \
-        what_no_broker_takes_in_time_is_dropped_and_counted
+    , what_is_wrong_is_said_by_its_key, what_could_not_send_is_said,                               \
+        each_setting_makes_a_difference, what_no_broker_takes_in_time_is_dropped_and_counted
 #else
 #define KAFKA_TESTS
 #endif

@@ -15,11 +15,11 @@ REGISTRY = "sinks: [kafka]\nkafka:\n  spool: {folder}/spool\n  registry:\n"
 SNMP = "credentials:\n  a: {version: 3, user: u, auth: SHA, auth_secret_file: %s%s}\nswitches: []\n"
 
 
-def judge(what, folder, program, config, want, *more):
+def judge(what, folder, program, config, want, *more, mode=0o640):
     """Both complain alike. {folder} stands for the folder, {config} for the configuration."""
     file = folder / "config.yaml"
     file.write_text(config.replace("{folder}", str(folder)))
-    file.chmod(0o640)
+    file.chmod(mode)
     for how in (("--check",), ()):
         done = rig.run(program, *how, "-c", file, *more)
         told = [line.removeprefix("error: ") for line in done.stderr.splitlines()]
@@ -96,6 +96,10 @@ def test_daemon(folder):
              "{config}:2: key 'kafka.spool': '{folder}/no': No such file or directory"),
             ("a spool that is a file", "sinks: [kafka]\nkafka: {spool: {folder}/public}\n",
              "{config}:2: key 'kafka.spool': '{folder}/public' is not a folder"),
+            ("a broker that is none", "sinks: [kafka]\nkafka: {brokers: 'k1:9092,k2:99092'}\n",
+             "{config}:2: key 'kafka.brokers': 'k2:99092' is not HOST:PORT"),
+            ("topics that cannot be", "sinks: [kafka]\nkafka: {topic_prefix: 'lab 1.'}\n",
+             "{config}:2: key 'kafka.topic_prefix': 'lab 1.': names of topics have letters"),
             ("a registry without a spool", "sinks: [kafka]\nkafka: {registry: {url: http://r:1}}\n",
              "{config}:2: key 'kafka.registry.url': what waits for it needs kafka.spool"),
             ("a registry that is no URL", REGISTRY + "    url: r:1\n",
@@ -153,6 +157,22 @@ def test_daemon(folder):
           "--sink: 'foo:bar' is neither file:PATH nor kafka", "--sink", "foo:bar")
 
 
+def test_senders(folder):
+    """Over Kafka, by agents and pollers."""
+    head = "kafka:\n  brokers: 127.0.0.1:9\n"
+    for program, own in ((rig.AGENT, AGENT), (rig.POLLER, POLLER)):
+        line, config = own.count("\n") + 3, own + head
+        for what, more, want, mode in (
+                ("topics that cannot be", "topic_prefix: 'lab 1.'", "topic_prefix': 'lab 1.': names of",
+                 0o640),
+                ("a spool without a folder", "spool: {folder}/no/spool",
+                 "spool': '{folder}/no': No such file or directory", 0o640),
+                ("a password that everybody may read", "properties: {sasl.password: hush}",
+                 "properties': a secret is in a file where everybody may read or write it", 0o644)):
+            judge(f"{program.name}: {what}", folder, program, f"{config}  {more}\n",
+                  f"{{config}}:{line}: key 'kafka.{want}", mode=mode)
+
+
 def test_agent(folder):
     judge("a broken filter", folder, rig.AGENT,
           AGENT + "filter: udp porf 1\ndaemon: {endpoint: '127.0.0.1:9'}\n",
@@ -180,4 +200,4 @@ def test_poller(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_files, test_daemon, test_agent, test_poller))
+    sys.exit(rig.run_tests(test_files, test_daemon, test_senders, test_agent, test_poller))
