@@ -7,6 +7,7 @@
 
 #include "daemon/diagnosis/diagnoser.h"
 #include "daemon/diagnosis/recent.h"
+#include "daemon/group/numbers.h"
 #include "daemon/hashes/hashes.h"
 #include "daemon/inference/inference.h"
 #include "daemon/join/counters.h"
@@ -46,7 +47,8 @@ enum {
     /* A member of a communicator; four pairs, with their hosts and queue pairs; how far it is, and
      * its part of a look at its job. */
     RANK = 5632 + 112 + FT_RECENT_RANK_BYTES + FT_DIAGNOSER_RANK_BYTES,
-    INGEST_SOURCE = 3 * 512, /* numbers of what it sent into three topics */
+    INGEST_SOURCE = 256,  /* its name, where it sends over Kafka */
+    INGEST_NUMBERS = 104, /* of what it sent into a partition */
     KAFKA_MESSAGE = 1200, /* seven headers, and the message as it waits (lib/io/kafka/producer.c) */
     PAST_EVENT = 768,
     STREAM = 272 << 10, /* what waits for a slow reader, and its connection */
@@ -73,6 +75,16 @@ static bool uses_kafka(const struct ft_run *run, const struct ft_settings *s)
     return false;
 }
 
+/* Of a program, by its numbers in the ingest topics (daemon/group/numbers.h). */
+static double ingest_bytes(const struct ft_settings *s)
+{
+    uint64_t partitions = s->kafka_partitions < FT_GROUP_NUMBERS_PARTITIONS
+                              ? s->kafka_partitions
+                              : FT_GROUP_NUMBERS_PARTITIONS;
+
+    return INGEST_SOURCE + (double)INGEST_NUMBERS * (double)(partitions + FT_INGEST_TOPICS - 1);
+}
+
 size_t ft_daemon_shares(const struct ft_run *run, void *config,
                         struct ft_share shares[FT_SHARES_MAX])
 {
@@ -80,6 +92,7 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
     bool tls = s->tls_cert != NULL, kafka = uses_kafka(run, s);
     uint64_t all = s->memory_max;
     double address = ADDRESS + (tls ? ADDRESS_CLAIM : 0);
+    double source = SOURCE + (s->kafka_ingest ? ingest_bytes(s) : 0);
     const struct ft_share list[] = {
         {.what = "the program", .bytes = BASE_BYTES},
         {.what = "the allocator", .bytes = all / 16},
@@ -119,8 +132,8 @@ size_t ft_daemon_shares(const struct ft_run *run, void *config,
          131072, false, 0, false, false},
         {"flows for links", "discovery.flows_max", &s->crossing_flows_max, CROSSING_FLOW, 1, 100,
          32768, false, 0, false, false},
-        {"programs", "sources_max", &s->sources_max, SOURCE + (s->kafka_ingest ? INGEST_SOURCE : 0),
-         6, 16, 1000000, false, 0, false, false},
+        {"programs", "sources_max", &s->sources_max, source, 6, 16, 1000000, false, 0, false,
+         false},
         {"connections", "connections_max", &s->connections_max, tls ? TLS_CONNECTION : CONNECTION,
          tls ? 10 : 5, 16, tls ? 1000000 : 20000, false, 0, false, false},
         {"hashes of switches", NULL, &s->hash_sets_max, HASH_SET, 3, 16, 4096, false, 0, false,

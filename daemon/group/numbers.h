@@ -21,17 +21,23 @@ struct ft_group_numbers_stats {
 
 struct ft_group_numbers;
 
-/* Of senders_max senders at most: of a full table who was not heard for an hour is forgotten. NULL
- * without memory. */
-struct ft_group_numbers *ft_group_numbers_new(size_t senders_max, uint64_t seed);
+/* Partitions of flows of which there is room for every sender's numbers. Where there are more, each
+ * member of a group has some. */
+#define FT_GROUP_NUMBERS_PARTITIONS 64
+
+/* Of senders_max senders at most, in so many partitions of flows: of a full table who was not heard
+ * for an hour is forgotten. NULL without memory. */
+struct ft_group_numbers *ft_group_numbers_new(size_t senders_max, uint32_t partitions,
+                                              uint64_t seed);
 void ft_group_numbers_free(struct ft_group_numbers *numbers);
 
 /* Whether the message is new. Then its records, and those missing before it, are counted as
- * numbered: of its own say with ft_group_numbers_end() what became of them. now_ms: of any steady
- * clock.
- */
+ * numbered: of its own say with ft_group_numbers_end() what became of them. old: it says nothing of
+ * now; of state, which is compacted, nobody knows what was between messages that are. now_ms: of
+ * any steady clock. */
 bool ft_group_numbers_begin(struct ft_group_numbers *numbers, const Fabrictrace__Envelope *e,
-                            enum ft_ingest_topic topic, uint32_t partition, int64_t now_ms);
+                            enum ft_ingest_topic topic, uint32_t partition, bool old,
+                            int64_t now_ms);
 
 enum ft_group_numbers_outcome {
     FT_GROUP_APPLIED,

@@ -122,12 +122,13 @@ static void take_envelope(struct ft_group_reader *r, const Fabrictrace__Envelope
     const struct ft_arrival from = {
         .pipeline = r->pipeline, .source = e->source, .program = e->program};
     int64_t now_ms = ft_wall_now().ms;
+    bool stale = m->time_ms >= 0 && m->time_ms < now_ms - STALE_MS;
 
     warn_of_division(r, e);
     note_read(r, topic, m);
-    if (!ft_group_numbers_begin(r->numbers, e, topic, (uint32_t)m->partition, now_ms)) {
+    if (!ft_group_numbers_begin(r->numbers, e, topic, (uint32_t)m->partition, stale, now_ms)) {
         r->duplicates++;
-    } else if (m->time_ms >= 0 && m->time_ms < now_ms - STALE_MS) {
+    } else if (stale) {
         r->stale++;
         ft_group_numbers_end(r->numbers, e, FT_GROUP_STALE);
     } else if (ft_arrivals_apply_all(&r->arrivals, &from, r->receiver, e->batch.data,
@@ -538,7 +539,7 @@ struct ft_group_reader *ft_group_reader_new(struct ft_loop *loop,
         snprintf(r->topics[i], TOPIC_BYTES, "%s%s",
                  s->kafka_topic_prefix ? s->kafka_topic_prefix : "",
                  ft_ingest_topic_name((enum ft_ingest_topic)i));
-    r->numbers = ft_group_numbers_new(s->sources_max * FT_INGEST_TOPICS, seed);
+    r->numbers = ft_group_numbers_new(s->sources_max, r->partitions, seed);
     if (!r->numbers || open_progress(r, s) < 0 ||
         open_consumer(r, loop, config, error, sizeof(error)) < 0) {
         ft_log(FT_LOG_ERROR, "kafka.ingest: %s", error);
