@@ -16,20 +16,24 @@ int main(void)
 #else
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/io/kafka/producer.h"
 
-#define TOPIC      "flows.v1"
-#define PARTITIONS 6
-#define MESSAGES   60
-#define MEMBERS    3
-#define GIVE_UP_NS (INT64_C(240) * 1000000000)
+#define TOPIC        "flows.v1"
+#define PARTITIONS   6
+#define MESSAGES     60
+#define MEMBERS      3
+#define OFFSET_FETCH 9 /* Kafka's number of the request */
+#define SLOW_US      500000
+#define GIVE_UP_NS   (INT64_C(240) * 1000000000)
 
 struct member {
     struct ft_kafka_consumer *consumer;
     bool has[PARTITIONS];
-    int64_t until[PARTITIONS];
+    int64_t from[PARTITIONS], until[PARTITIONS];
     unsigned count, came, went;
 };
 
@@ -41,6 +45,31 @@ static struct member members[MEMBERS];
 static struct ft_watch *give_up, *look;
 static unsigned times[2 * MESSAGES], taken;
 static bool (*wanted)(void);
+
+/* Brokers that take long to say where partitions begin, until somebody leaves and a while after it.
+ */
+static atomic_bool slow, leaving;
+static atomic_uint asked;
+
+rd_kafka_resp_err_t __real_rd_kafka_query_watermark_offsets(rd_kafka_t *client, const char *topic,
+                                                            int32_t partition, int64_t *low,
+                                                            int64_t *high, int timeout_ms);
+rd_kafka_resp_err_t __wrap_rd_kafka_query_watermark_offsets(rd_kafka_t *client, const char *topic,
+                                                            int32_t partition, int64_t *low,
+                                                            int64_t *high, int timeout_ms);
+
+/* The linker puts it in the place of librdkafka's own. */
+rd_kafka_resp_err_t __wrap_rd_kafka_query_watermark_offsets(rd_kafka_t *client, const char *topic,
+                                                            int32_t partition, int64_t *low,
+                                                            int64_t *high, int timeout_ms)
+{
+    asked++;
+    while (slow && !leaving)
+        usleep(1000);
+    if (slow)
+        usleep(SLOW_US);
+    return __real_rd_kafka_query_watermark_offsets(client, topic, partition, low, high, timeout_ms);
+}
 
 static void on_give_up(void *arg)
 {
@@ -68,6 +97,7 @@ static void on_owned(void *arg, const struct ft_kafka_owned *list, size_t count)
     for (size_t i = 0; i < count; i++) {
         ck_assert(!m->has[list[i].partition]);
         m->has[list[i].partition] = true;
+        m->from[list[i].partition] = list[i].from;
         m->until[list[i].partition] = list[i].until;
     }
     m->count += count;
@@ -105,7 +135,8 @@ static void on_error(void *arg, const char *key, const char *text)
     fprintf(stderr, "%s\n", text);
 }
 
-static void join(unsigned number)
+/* Reads back what came since so long ago. */
+static void join_back(unsigned number, int64_t back_ns)
 {
     struct member *m = &members[number];
     const struct ft_kafka_consumer_config config = {.brokers =
@@ -113,7 +144,7 @@ static void join(unsigned number)
                                                     .client_id = "check",
                                                     .group = "daemons",
                                                     .subscribe = TOPIC,
-                                                    .back_ns = INT64_C(60) * 1000000000,
+                                                    .back_ns = back_ns,
                                                     .on_message = on_message,
                                                     .on_owned = on_owned,
                                                     .on_lost = on_lost,
@@ -124,6 +155,11 @@ static void join(unsigned number)
     *m = (struct member){.count = 0};
     m->consumer = ft_kafka_consumer_new(loop, &config, error, sizeof(error));
     ck_assert_msg(m->consumer, "%s", error);
+}
+
+static void join(unsigned number)
+{
+    join_back(number, INT64_C(60) * 1000000000);
 }
 
 static void leave(unsigned number)
@@ -216,6 +252,14 @@ static bool delivered(void)
     return s.delivered == MESSAGES;
 }
 
+static bool all_delivered(void)
+{
+    struct ft_kafka_stats s;
+
+    ft_kafka_stats(producer, &s);
+    return s.delivered == 2 * MESSAGES;
+}
+
 /* A second member takes half of the partitions, no more than that changes hands, and each message
  * comes to one of them. */
 START_TEST(who_comes_takes_its_share)
@@ -274,6 +318,34 @@ START_TEST(what_was_there_is_known)
 }
 END_TEST
 
+/* Brokers that cannot say at once how far was read, as those that have just become coordinators,
+ * are asked again: nothing that came meanwhile is passed over. */
+START_TEST(what_was_read_is_asked_for_again)
+{
+    static const rd_kafka_resp_err_t errors[] = {RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+                                                 RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
+                                                 RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS};
+
+    for (size_t e = 0; e < sizeof(errors) / sizeof(errors[0]); e++) {
+        begin();
+        join(0);
+        until(one_has_all);
+        send_from(0);
+        until(first_part);
+        leave(0);
+        send_from(MESSAGES);
+        until(all_delivered);
+        rd_kafka_mock_push_request_errors(cluster, OFFSET_FETCH, 2, errors[e], errors[e]);
+        join_back(0, 0);
+        until(one_has_all);
+        for (unsigned i = 0; i < PARTITIONS; i++)
+            ck_assert_int_eq(members[0].from[i], MESSAGES / PARTITIONS);
+        until(both_parts);
+        end();
+    }
+}
+END_TEST
+
 /* Also while it asks where its partitions begin. */
 START_TEST(who_leaves_at_once_ends)
 {
@@ -289,6 +361,28 @@ START_TEST(who_leaves_at_once_ends)
 }
 END_TEST
 
+static bool one_asks(void)
+{
+    return asked > 0;
+}
+
+/* The answer on its way is waited for, and no other is asked for. */
+START_TEST(who_leaves_asks_no_more)
+{
+    begin();
+    asked = 0;
+    slow = true;
+    join(0);
+    until(one_asks);
+    leaving = true;
+    leave(0);
+    ck_assert_uint_lt(asked, PARTITIONS);
+    slow = leaving = false;
+    end();
+}
+END_TEST
+
 FT_UNIT_MAIN("kafka_group", who_comes_takes_its_share, what_one_leaves_the_other_takes,
-             what_was_there_is_known, who_leaves_at_once_ends)
+             what_was_there_is_known, what_was_read_is_asked_for_again, who_leaves_at_once_ends,
+             who_leaves_asks_no_more)
 #endif

@@ -88,6 +88,7 @@ tests_unit_check_kafka_consumer_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_kafka_group_SOURCES = tests/unit/check_kafka_group.c tests/unit/unit.h
 tests_unit_check_kafka_group_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(RDKAFKA_CFLAGS)
+tests_unit_check_kafka_group_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=rd_kafka_query_watermark_offsets
 tests_unit_check_kafka_group_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_kafka_commit_SOURCES = tests/unit/check_kafka_commit.c tests/unit/unit.h

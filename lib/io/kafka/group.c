@@ -5,6 +5,7 @@
 
 #ifdef HAVE_KAFKA
 #include <librdkafka/rdkafka.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -13,7 +14,9 @@
 
 #include "lib/base/clock.h"
 
-#define ASK_MS    5000 /* for each answer of the brokers */
+#define ASK_MS    5000                       /* for each answer of the brokers */
+#define PAUSE_MS  100                        /* before the same is asked again */
+#define AGAIN_NS  (INT64_C(60) * 1000000000) /* while that may help */
 #define NS_PER_MS 1000000
 
 /* Where partitions begin: the thread's until it is done. */
@@ -25,7 +28,7 @@ struct question {
     rd_kafka_topic_partition_list_t *parts; /* with their beginnings, in the end */
     struct ft_kafka_owned *owned;
     rd_kafka_resp_err_t err; /* the first */
-    atomic_bool done;
+    atomic_bool done, stop;  /* stop: nobody waits for what is not answered yet */
 };
 
 struct ft_kafka_group {
@@ -61,6 +64,42 @@ static int64_t note_of(const rd_kafka_topic_partition_t *p)
     return *text >= '0' && *text <= '9' && !*end ? (int64_t)number : -1;
 }
 
+/* Of brokers that are about to know: coordinators that have just become so, and offsets of a
+ * transaction that is about to end. */
+static bool is_passing(rd_kafka_resp_err_t err)
+{
+    switch (err) {
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__WAIT_COORD:
+    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+    case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
+    case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
+    case RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Without it what came since would be passed over, and windows that are not published. */
+static rd_kafka_resp_err_t ask_read(const struct question *q, rd_kafka_topic_partition_list_t *read)
+{
+    struct ft_mono start = ft_mono_now();
+    rd_kafka_resp_err_t err;
+
+    for (;;) {
+        err = rd_kafka_committed(q->client, read, ASK_MS);
+        for (int i = 0; i < read->cnt && !err; i++)
+            err = read->elems[i].err;
+        if (!is_passing(err) || atomic_load(&q->stop) ||
+            ft_mono_since_ns(ft_mono_now(), start) > AGAIN_NS)
+            return err;
+        poll(NULL, 0, PAUSE_MS);
+    }
+}
+
 static void *ask(void *arg)
 {
     struct question *q = arg;
@@ -71,8 +110,11 @@ static void *ask(void *arg)
     for (int i = 0; i < q->parts->cnt; i++) {
         const rd_kafka_topic_partition_t *p = &q->parts->elems[i];
         int64_t low, high = -1;
-        rd_kafka_resp_err_t err = rd_kafka_query_watermark_offsets(
-            q->client, p->topic, p->partition, &low, &high, ASK_MS);
+        rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__INTR;
+
+        if (!atomic_load(&q->stop))
+            err = rd_kafka_query_watermark_offsets(q->client, p->topic, p->partition, &low, &high,
+                                                   ASK_MS);
 
         note(q, err);
         q->owned[i] = (struct ft_kafka_owned){
@@ -80,8 +122,10 @@ static void *ask(void *arg)
         times->elems[i].offset = q->from_ms;
         read->elems[i].offset = RD_KAFKA_OFFSET_INVALID;
     }
-    note(q, rd_kafka_offsets_for_times(q->client, times, ASK_MS));
-    note(q, rd_kafka_committed(q->client, read, ASK_MS));
+    if (!atomic_load(&q->stop))
+        note(q, rd_kafka_offsets_for_times(q->client, times, ASK_MS));
+    if (!atomic_load(&q->stop))
+        note(q, ask_read(q, read));
     for (int i = 0; i < q->parts->cnt; i++) {
         int64_t at_time = times->elems[i].err ? -1 : times->elems[i].offset;
 
@@ -146,12 +190,13 @@ static void discard(rd_kafka_error_t *error)
         rd_kafka_error_destroy(error);
 }
 
-/* Waits for the answer, if need be. */
+/* Waits for the answer that is on its way, if need be. */
 static rd_kafka_error_t *take_over(struct ft_kafka_group *g)
 {
     struct question *q = g->question;
     rd_kafka_error_t *error;
 
+    atomic_store(&q->stop, true);
     pthread_join(q->thread, NULL);
     g->question = NULL;
     if (g->config.on_owned && !g->leaving)
