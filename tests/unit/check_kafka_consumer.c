@@ -270,6 +270,22 @@ START_TEST(a_producer_sees_what_was_there_before_it_could_be_woken)
 }
 END_TEST
 
+/* How far was read cannot be said to them: it is read again by the next start. */
+START_TEST(who_ends_without_brokers_ends)
+{
+    begin();
+    produce_to(brokers);
+    consume_of(brokers);
+    send_from(0, SOME);
+    wanted = SOME;
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    rd_kafka_mock_broker_set_down(cluster, 1);
+    ft_kafka_consumer_free(consumer);
+    consumer = NULL;
+    end();
+}
+END_TEST
+
 static bool holding;
 static unsigned held_of[PARTITIONS], ends_of[PARTITIONS];
 static int64_t next_of[PARTITIONS];
@@ -536,9 +552,10 @@ START_TEST(an_error_names_its_setting)
 }
 END_TEST
 
-FT_UNIT_MAIN("kafka_consumer", a_coordinator_that_is_not_ready_is_asked_again,
-             a_message_that_is_held_comes_again, a_partition_that_cannot_be_read_is_at_its_end,
-             a_wakeup_that_is_lost_costs_a_second, nothing_is_read_while_we_are_busy,
+FT_UNIT_MAIN("kafka_consumer", who_ends_without_brokers_ends,
+             a_coordinator_that_is_not_ready_is_asked_again, a_message_that_is_held_comes_again,
+             a_partition_that_cannot_be_read_is_at_its_end, a_wakeup_that_is_lost_costs_a_second,
+             nothing_is_read_while_we_are_busy,
              a_consumer_sees_what_was_there_before_it_could_be_woken,
              a_producer_sees_what_was_there_before_it_could_be_woken,
              a_missing_topic_is_its_own_reason, what_is_read_ahead_is_bounded,

@@ -361,6 +361,20 @@ START_TEST(who_leaves_at_once_ends)
 }
 END_TEST
 
+/* Nor does it wait for them. */
+START_TEST(who_leaves_without_brokers_ends)
+{
+    begin();
+    join(0);
+    until(one_has_all);
+    send_from(0);
+    until(first_part);
+    rd_kafka_mock_broker_set_down(cluster, 1);
+    leave(0);
+    end();
+}
+END_TEST
+
 static bool one_asks(void)
 {
     return asked > 0;
@@ -384,5 +398,5 @@ END_TEST
 
 FT_UNIT_MAIN("kafka_group", who_comes_takes_its_share, what_one_leaves_the_other_takes,
              what_was_there_is_known, what_was_read_is_asked_for_again, who_leaves_at_once_ends,
-             who_leaves_asks_no_more)
+             who_leaves_asks_no_more, who_leaves_without_brokers_ends)
 #endif

@@ -62,6 +62,8 @@ bool ft_kafka_consumer_is_evicted(const struct ft_kafka_consumer *consumer)
 #define TICK_NS      INT64_C(1000000000) /* whatever librdkafka does not wake us for is read then */
 #define AGAIN_NS     INT64_C(1000000000) /* until partitions that may not be read begin again */
 #define AGAIN_NS_MAX INT64_C(30000000000) /* it doubles while that is in vain */
+#define CLOSE_NS     INT64_C(5000000000)  /* in which brokers take how far was read */
+#define CLOSE_MS     50
 #define NAME_BYTES   128
 
 struct ft_kafka_consumer {
@@ -489,6 +491,36 @@ rd_kafka_t *ft_kafka_consumer_handle(const struct ft_kafka_consumer *c)
     return c->client;
 }
 
+/* Messages that were read ahead are not ours any more. */
+static void take_last(struct ft_kafka_consumer *c, rd_kafka_event_t *event)
+{
+    if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_REBALANCE)
+        take_rebalance(c->client, rd_kafka_event_error(event),
+                       rd_kafka_event_topic_partition_list(event), c);
+    rd_kafka_event_destroy(event);
+}
+
+/* Without brokers librdkafka would wait for them for good, to say how far was read. */
+static void close_client(struct ft_kafka_consumer *c)
+{
+    struct ft_mono start = ft_mono_now();
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(c->client);
+    rd_kafka_error_t *error = rd_kafka_consumer_close_queue(c->client, queue);
+    rd_kafka_event_t *event;
+    bool closed = false;
+
+    while (!error && !closed && ft_mono_since_ns(ft_mono_now(), start) < CLOSE_NS) {
+        event = rd_kafka_queue_poll(queue, CLOSE_MS);
+        if (event)
+            take_last(c, event);
+        closed = rd_kafka_consumer_closed(c->client);
+    }
+    if (error)
+        rd_kafka_error_destroy(error);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_destroy_flags(c->client, closed ? 0 : RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
 void ft_kafka_consumer_free(struct ft_kafka_consumer *c)
 {
     if (!c)
@@ -503,8 +535,7 @@ void ft_kafka_consumer_free(struct ft_kafka_consumer *c)
     ft_watch_free(c->watch);
     if (c->client) {
         ft_kafka_group_leave(c->group);
-        rd_kafka_consumer_close(c->client);
-        rd_kafka_destroy(c->client);
+        close_client(c);
     }
     ft_kafka_group_free(c->group);
     rd_kafka_topic_partition_list_destroy(c->parts);
