@@ -9,9 +9,8 @@
 #define SECOND_MS 1000
 /* Parts of a window that are distinguished: seconds, or more in long windows. */
 #define PARTS_MAX 30
-/* Of the usual part, below which it is an outage; of all switches, below which it is a pause. */
-#define OUTAGE 0.25
-#define PAUSE  0.5
+/* Of the usual part, of all switches: below that it is a pause. */
+#define PAUSE 0.5
 
 struct ft_outages {
     const struct ft_topology *t;
@@ -175,7 +174,7 @@ static bool has_outage(const struct ft_outages *o, unsigned slot, uint32_t id, c
     if (o->usual[id] < FT_OUTAGE_USUAL)
         return false;
     for (uint32_t part = 0; part < o->parts; part++)
-        if (!pauses[part] && parts[part] < OUTAGE * o->usual[id])
+        if (!pauses[part] && parts[part] == 0)
             return true;
     return false;
 }

@@ -179,7 +179,9 @@ class Followed(unittest.TestCase):
         self.assertEqual(self.events(), [])
         self.assertEqual(self.moves(JOB), {"10.0.0.2": ("confirmed", "spine2", "spine1"),
                                            "10.0.0.3": ("confirmed", "spine1", "spine2")})
-        self.assertEqual(self.moves("another"), {})
+        with self.assertRaises(subprocess.CalledProcessError) as unknown:
+            self.moves("another")
+        self.assertEqual(unknown.exception.returncode, os.EX_USAGE)
         self.assertNotEqual(self.job.label(3), 0)
         # The switch chooses otherwise from here on.
         spines = {2: 1, 3: 1}

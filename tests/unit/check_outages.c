@@ -97,10 +97,9 @@ START_TEST(few_samples_may_be_chance)
     ck_assert_uint_eq(who(WINDOW), FT_NONE);
     sample(WINDOW + 1, FT_OUTAGE_USUAL, 2, 3, 5);
     ck_assert_uint_eq(who(WINDOW + 1), 2);
-    /* A third of the usual second. */
     sample(WINDOW + 2, 60, 2, 3, 5);
-    add(2, WINDOW + 2, 3, 20);
-    add(2, WINDOW + 2, 4, 20);
+    add(2, WINDOW + 2, 3, 1);
+    add(2, WINDOW + 2, 4, 1);
     ck_assert_uint_eq(who(WINDOW + 2), FT_NONE);
     end();
 }
