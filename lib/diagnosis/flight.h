@@ -8,9 +8,9 @@
  * A dump has the last operations of its rank, of each group by number, and until when they were
  * seen. Its times are those of a watchdog that looks now and then, and of when an operation was
  * queued, so that they show who stands and not who is slow. What the oldest operation of any rank
- * in a group was is where the table begins: before it, some ranks have forgotten. Sends and receives
- * of two ranks that have no number in common begin where both have ended as many. Owner: the
- * caller. Thread: one.
+ * in a group was is where the table begins: before it, some ranks have forgotten. Sends and
+ * receives of two ranks that have no number in common begin where both have ended as many. Owner:
+ * the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
