@@ -151,7 +151,6 @@ struct asked {
     const struct ft_topology *t;
     uint32_t src_nic, dst_nic;
     unsigned slot;
-    int64_t end_ms;
     const bool *outages;
 };
 
@@ -201,7 +200,7 @@ static bool gather(const struct ft_evidence *ev, const struct asked *a, struct s
         for (uint16_t k = i; k < ev->count; k++)
             if (ft_sightings_alike(&list[k], &list[i], 0)) {
                 code = list[k].period ? list[k].period & 255u : code;
-                if (list[k].past != FT_PRESENT || ft_sighting_first_ms(&list[k]) >= a->end_ms)
+                if (list[k].past != FT_PRESENT)
                     continue;
                 at = &list[k];
                 present = true;
@@ -391,10 +390,10 @@ static bool is_exceeded(const struct stages *s, unsigned in)
 }
 
 struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topology *t,
-                                 uint32_t src_nic, uint32_t dst_nic, unsigned slot, int64_t end_ms,
+                                 uint32_t src_nic, uint32_t dst_nic, unsigned slot,
                                  const bool *outages)
 {
-    struct asked asked = {t, src_nic, dst_nic, slot, end_ms, outages};
+    struct asked asked = {t, src_nic, dst_nic, slot, outages};
     struct stages s;
     unsigned all = 0, whole = 0, in = 0;
 

@@ -92,8 +92,7 @@ static struct ft_volume next_window(const struct flow *f, unsigned window)
     for (int i = 0; i < SEEN_MAX && f->by[i].period; i++)
         see_samples(f, &f->by[i],
                     f->changes && window >= f->changes ? f->by[i].later : f->by[i].part, window);
-    volume =
-        ft_volume_close(&ev, t, 0, 1, window & 1, (int64_t)(window + 1) * WINDOW_MS, f->outages);
+    volume = ft_volume_close(&ev, t, 0, 1, window & 1, f->outages);
     ft_evidence_forget(&ev, (int64_t)(window + 1) * WINDOW_MS - EVIDENCE_MS);
     return volume;
 }
@@ -300,23 +299,6 @@ START_TEST(a_switch_that_had_an_outage_does_not_count)
 }
 END_TEST
 
-/* Its first sample comes before the window of the others is closed. */
-START_TEST(a_switch_that_is_seen_in_the_next_window_does_not_count)
-{
-    const struct flow f = {.by = {{LEAF, 1000, 1, 1}}, .samples = 5};
-    const struct seen next = {A, 1000, 1, 1};
-    uint64_t alone;
-
-    setup();
-    dice.state = 2;
-    alone = next_window(&f, 0).bytes;
-    see_samples(&f, &next, 1, 1);
-    ck_assert_uint_eq(ft_volume_close(&ev, t, 0, 1, 0, WINDOW_MS, NULL).bytes, alone);
-    ck_assert_uint_lt(ft_volume_close(&ev, t, 0, 1, 0, 2 * WINDOW_MS, NULL).bytes, alone);
-    teardown();
-}
-END_TEST
-
 /* What is on no equal-cost path, and what nobody says the N of. */
 START_TEST(what_cannot_be_averaged_is_of_the_best_switch)
 {
@@ -330,12 +312,11 @@ START_TEST(what_cannot_be_averaged_is_of_the_best_switch)
     assert_near(&f, "on the path", 0.01, 0.11, 0.935, 0.97);
     ft_evidence_free(&ev);
     next_window(&f, 0);
-    ck_assert_uint_eq(ft_volume_close(&ev, t, FT_NONE, 1, 0, WINDOW_MS, NULL).bytes,
+    ck_assert_uint_eq(ft_volume_close(&ev, t, FT_NONE, 1, 0, NULL).bytes,
                       ft_volume_best(&ev, 0).bytes);
     for (uint16_t i = 0; i < ev.count; i++)
         ft_evidence_list(&ev)[i].period = 0;
-    ck_assert_uint_eq(ft_volume_close(&ev, t, 0, 1, 0, WINDOW_MS, NULL).bytes,
-                      ft_volume_best(&ev, 0).bytes);
+    ck_assert_uint_eq(ft_volume_close(&ev, t, 0, 1, 0, NULL).bytes, ft_volume_best(&ev, 0).bytes);
     teardown();
 }
 END_TEST
@@ -371,5 +352,4 @@ FT_UNIT_MAIN("volume", the_mean_over_switches_is_the_truth, unequal_n_has_the_er
              a_switch_that_sees_a_part_is_left_out, a_part_that_does_not_show_is_in_the_interval,
              a_switch_that_falls_silent_is_left_out_and_counts_again,
              a_switch_that_had_an_outage_does_not_count,
-             a_switch_that_is_seen_in_the_next_window_does_not_count,
              what_cannot_be_averaged_is_of_the_best_switch, counts_doubts_and_periods_do_not_touch)
