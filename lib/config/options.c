@@ -352,10 +352,15 @@ static void print_section(const struct ft_option_table *table, const char *secti
                           int depth, const void *config, FILE *out)
 {
     for (const struct ft_option *o = table->options; o->key; o++) {
-        const char *name = o->key + len, *point = strchr(name, '.');
-        size_t inner = point ? (size_t)(point + 1 - o->key) : 0;
+        const char *name, *point;
+        size_t inner;
 
-        if (strncmp(o->key, section, len) != 0 || (point && first_of(table, o->key, inner) != o))
+        if (strncmp(o->key, section, len) != 0)
+            continue;
+        name = o->key + len;
+        point = strchr(name, '.');
+        inner = point ? (size_t)(point + 1 - o->key) : 0;
+        if (point && first_of(table, o->key, inner) != o)
             continue;
         fprintf(out, "%*s", 2 * depth, "");
         if (point) {
