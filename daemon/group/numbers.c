@@ -33,7 +33,7 @@ struct entry {
     struct key key;
     uint64_t boot_id, boot_before, sequence, record_last;
     int64_t heard_ms;
-    bool resumed; /* what is missing before the next message is no loss, or not ours to count */
+    bool resumed; /* what is missing before the next message is not lost, or not ours to count */
 };
 
 struct ft_group_numbers {

@@ -74,7 +74,7 @@ static uint8_t rows_away(const struct ft_join *j, const struct ft_flow *flow,
 {
     const struct ft_evidence *ev = &flow->evidence;
     const struct ft_sighting *list = ev->size ? ev->list : ev->own;
-    const bool *outages = ft_outages_told(j->outages);
+    const bool *outages = ft_outages_had(j->outages);
     uint8_t away = 0;
 
     for (uint16_t i = 0; i < ev->count; i++) {

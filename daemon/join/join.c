@@ -202,7 +202,7 @@ static void finish_volume(const struct ft_join *j, struct ft_flow *flow, uint32_
     if (flow->window < window || flow->window > window + 1)
         return;
     volume = ft_volume_close(&flow->evidence, j->t, flow->src_nic, flow->dst_nic, window & 1,
-                             ft_outages_told(j->outages));
+                             ft_outages_had(j->outages));
     if (volume.bytes == 0 && sent == 0)
         return;
     if (ft_flow_number(j, flow, window, volume.samples, &volume.bytes))

@@ -20,7 +20,7 @@ struct ft_outages {
      * is of one part. */
     uint32_t *counts[2];
     uint32_t *usual; /* of each switch: samples in a part of the last window that had any */
-    bool *told;
+    bool *had;
 };
 
 struct ft_outages *ft_outages_new(const struct ft_topology *t, uint32_t window_ms)
@@ -39,8 +39,8 @@ struct ft_outages *ft_outages_new(const struct ft_topology *t, uint32_t window_m
     for (int slot = 0; slot < 2; slot++)
         o->counts[slot] = calloc(o->parts * count, sizeof(*o->counts[slot]));
     o->usual = calloc(count, sizeof(*o->usual));
-    o->told = calloc(count, sizeof(*o->told));
-    if (!o->counts[0] || !o->counts[1] || !o->usual || !o->told) {
+    o->had = calloc(count, sizeof(*o->had));
+    if (!o->counts[0] || !o->counts[1] || !o->usual || !o->had) {
         ft_outages_free(o);
         return NULL;
     }
@@ -54,7 +54,7 @@ void ft_outages_free(struct ft_outages *o)
     free(o->counts[0]);
     free(o->counts[1]);
     free(o->usual);
-    free(o->told);
+    free(o->had);
     free(o);
 }
 
@@ -79,7 +79,7 @@ struct ft_outages *ft_outages_followed(const struct ft_outages *o, const struct 
             for (uint32_t part = 0; part < o->parts; part++)
                 *count_at(now, slot, part, id) = *count_at(o, slot, part, i);
         now->usual[id] = o->usual[i];
-        now->told[id] = o->told[i];
+        now->had[id] = o->had[i];
     }
     return now;
 }
@@ -96,7 +96,7 @@ void ft_outages_restart(struct ft_outages *o)
     clear(o, 0);
     clear(o, 1);
     memset(o->usual, 0, ft_topology_switches(o->t) * sizeof(*o->usual));
-    memset(o->told, 0, ft_topology_switches(o->t) * sizeof(*o->told));
+    memset(o->had, 0, ft_topology_switches(o->t) * sizeof(*o->had));
 }
 
 /* The part of a window, or the last one for what is after it. */
@@ -149,7 +149,7 @@ static uint32_t median(const uint32_t *parts, uint32_t count)
     return sorted[filled / 2];
 }
 
-/* Parts in which the fabric as a whole paused. */
+/* Parts in which all of the fabric paused. */
 static void find_pauses(const struct ft_outages *o, unsigned slot, bool *pauses)
 {
     uint32_t all[PARTS_MAX] = {0}, usual;
@@ -187,10 +187,10 @@ void ft_outages_close(struct ft_outages *o, uint32_t window)
         clear(o, window);
     find_pauses(o, window & 1, pauses);
     for (uint32_t id = 0; id < ft_topology_switches(o->t); id++)
-        o->told[id] = has_outage(o, window & 1, id, pauses) && o->parts > 1;
+        o->had[id] = has_outage(o, window & 1, id, pauses) && o->parts > 1;
 }
 
-const bool *ft_outages_told(const struct ft_outages *o)
+const bool *ft_outages_had(const struct ft_outages *o)
 {
-    return o->told;
+    return o->had;
 }

@@ -7,7 +7,7 @@
  * within chance), those of all its flows do.
  *
  * The samples of each switch are counted by the second. It had an outage where a second has none
- * and the usual one has FT_OUTAGE_USUAL at least, which is no chance; and where that is not a
+ * and the usual one has FT_OUTAGE_USUAL at least, which chance does not do; and where that is not a
  * second in which the fabric paused as a whole. The usual second is the median of those that are
  * not empty, in a window that is empty that of the last one. Windows of less than two seconds have
  * no outages, nor does what is shorter than two seconds always show. Jobs that pause may look like
@@ -44,6 +44,6 @@ void ft_outages_add(struct ft_outages *outages, uint32_t switch_id, uint32_t win
 void ft_outages_close(struct ft_outages *outages, uint32_t window);
 
 /* Whether each switch had an outage in the last window that was closed, by its id. */
-const bool *ft_outages_told(const struct ft_outages *outages);
+const bool *ft_outages_had(const struct ft_outages *outages);
 
 #endif

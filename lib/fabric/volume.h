@@ -24,7 +24,7 @@
  * - In between the figure may be too low, and its error is by so much larger.
  *
  * All of that is of the flow's own samples: it does not depend on which other flows a daemon has.
- * What other flows show as well is told by the caller: switches that had an outage.
+ * What other flows show as well the caller knows: switches that had an outage.
  * Where the ends of the flow are not known, or a poller does not say N, the figure is that of the
  * switch with the most samples; so it is where another switch, on none of the equal-cost paths,
  * saw more than those on them. Pure. Thread: one.

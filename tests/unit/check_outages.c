@@ -49,7 +49,7 @@ static uint32_t who(uint32_t window)
 
     ft_outages_close(outages, window);
     for (uint32_t i = 0; i < ft_topology_switches(t); i++)
-        if (ft_outages_told(outages)[i]) {
+        if (ft_outages_had(outages)[i]) {
             ck_assert_uint_eq(who, FT_NONE);
             who = i;
         }
@@ -59,7 +59,7 @@ static uint32_t who(uint32_t window)
 START_TEST(a_second_without_samples_is_an_outage)
 {
     begin();
-    ck_assert(!ft_outages_told(outages)[0]);
+    ck_assert(!ft_outages_had(outages)[0]);
     sample(WINDOW, 40, FT_NONE, 0, 0);
     ck_assert_uint_eq(who(WINDOW), FT_NONE);
     for (uint32_t second = 0; second < SECONDS; second++) {
@@ -83,7 +83,7 @@ START_TEST(a_whole_window_is_one_by_what_was_usual)
     ck_assert_uint_eq(who(WINDOW + 1), 2);
     ck_assert_uint_eq(who(WINDOW + 2), 2);
     ft_outages_restart(outages);
-    ck_assert(!ft_outages_told(outages)[2]);
+    ck_assert(!ft_outages_had(outages)[2]);
     sample(WINDOW, 40, 2, 0, SECONDS);
     ck_assert_uint_eq(who(WINDOW), FT_NONE);
     end();
@@ -146,7 +146,7 @@ START_TEST(another_topology_keeps_what_is_known)
     end();
     outages = now;
     t = other;
-    ck_assert(ft_outages_told(outages)[id]);
+    ck_assert(ft_outages_had(outages)[id]);
     ck_assert_uint_eq(who(WINDOW), id);
     end();
 }
