@@ -17,6 +17,7 @@
 #define EVIDENCE_MS 30000
 #define FRAME_BYTES 1000
 #define SEEN_MAX    8
+#define TRIALS      (FT_SANITIZED ? 100 : 4000)
 
 /* Switches of the stages of the path, and of others of the same tiers. */
 enum { LEAF = 0, A = 2, A_ELSE = 3, SUPER = 6, B = 4, B_ELSE = 5, OTHER_LEAF = 1 };
@@ -128,8 +129,10 @@ static struct outcome measure(const struct flow *f, unsigned flows)
 static void assert_near(const struct flow *f, const char *what, double mean, double off, double lo,
                         double hi)
 {
-    struct outcome o = measure(f, 4000);
+    struct outcome o = measure(f, TRIALS);
 
+    if (FT_SANITIZED)
+        return;
     ck_assert_msg(fabs(o.mean - 1) < mean, "%s, %g samples: mean %f", what, f->samples, o.mean);
     ck_assert_msg(o.off < off, "%s, %g samples: error %f", what, f->samples, o.off);
     ck_assert_msg(o.covered > lo && o.covered < hi, "%s, %g samples: %f covered", what, f->samples,
@@ -247,7 +250,7 @@ START_TEST(a_part_that_does_not_show_is_in_the_interval)
     struct outcome o;
 
     setup();
-    o = measure(&f, 4000);
+    o = measure(&f, TRIALS);
     ck_assert_double_gt(o.mean, 0.87);
     ck_assert_double_gt(o.covered, 0.9);
     teardown();
@@ -282,7 +285,7 @@ START_TEST(a_switch_that_had_an_outage_does_not_count)
                      .last = 0};
 
     setup();
-    ck_assert_double_lt(measure(&f, 4000).mean, 0.93);
+    ck_assert_double_lt(measure(&f, TRIALS).mean, 0.93);
     f.outages = outages;
     assert_near(&f, "outage", 0.01, 1.05 / sqrt(25 * 2), 0.935, 0.97);
     /* Nothing of it is held against the switch: it counts in the next window. */

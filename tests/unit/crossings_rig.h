@@ -16,7 +16,7 @@
 #define SWITCHES   128
 #define PORTS      64
 #define HOPS       5
-#define SEEDS      10
+#define SEEDS      (FT_SANITIZED ? 1 : 10)
 #define NO_SWITCH  UINT32_MAX
 #define HOST_PORT  1
 #define UP_PORT    20

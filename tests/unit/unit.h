@@ -6,6 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/*
+ * Whether sanitizers are in this program. They find what a line does wrong the first time it runs,
+ * and make it several times slower: what is repeated for the sake of statistics is repeated less
+ * often then, and its statistics are left to the build without them.
+ */
+#if defined(__SANITIZE_ADDRESS__)
+#define FT_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FT_SANITIZED 1
+#endif
+#endif
+#ifndef FT_SANITIZED
+#define FT_SANITIZED 0
+#endif
+
 /* Each test is a test case of its own, named after it and tagged so, too: CK_RUN_CASE=NAME runs
  * that one alone, CK_EXCLUDE_TAGS="NAME..." all but these. A name that no test has is a failure. */
 static inline int ft_unit_run(const char *name, const TTest *const *tests, size_t count)
