@@ -17,6 +17,7 @@
 #define DEVIATIONS      5
 #define LEARN           0.125
 #define REPORTS_MISSING 3
+#define REPORTS_CALM    3 /* in a row, and it is over: bursts leave some intervals out */
 /* Where the table is full, ports without a report for this time are removed; the table is searched
  * for them this often. */
 #define GONE_MS 120000
@@ -39,7 +40,14 @@ struct sign {
 struct port {
     struct port_key key;
     struct sign losses, notices;
-    int64_t time_ms, interval_ms, since_ms;
+    int64_t time_ms, interval_ms;
+    /* Whether it is congested, since when; how many reports have been calm, and what the last one
+     * before them had. */
+    bool congested;
+    uint32_t calm;
+    int64_t since_ms, told_ms;
+    uint64_t told;
+    const char *told_of;
     int64_t heard_ms; /* by our clock, the others by the host's */
     struct ft_congestion_felt felt;
 };
@@ -120,13 +128,31 @@ static void feel(struct ft_congestion_felt *felt, const Fabrictrace__HostCounter
             felt->not_ready += host->counters[i]->growth;
 }
 
+static void follow(struct port *port)
+{
+    const struct sign *sign = port->losses.unusual ? &port->losses : &port->notices;
+
+    if (!sign->unusual) {
+        port->congested = port->congested && ++port->calm < REPORTS_CALM;
+        return;
+    }
+    if (!port->congested)
+        port->since_ms = port->time_ms - port->interval_ms;
+    port->congested = true;
+    port->calm = 0;
+    port->told = sign->count;
+    port->told_ms = port->interval_ms;
+    port->told_of = sign == &port->losses ? "packets out of sequence, retransmitted or timed out"
+                                          : "congestion notifications";
+}
+
 void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters *host,
                         int64_t now_ms)
 {
     struct port_key key = {.port = host->port};
-    bool congested, fresh;
     struct port *port;
     double seconds;
+    bool fresh;
 
     /* 62 bits: later differences of times cannot overflow. */
     if (!host->host || !host->device || !host->has_interval_ms || host->interval_ms == 0 ||
@@ -141,7 +167,6 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
     /* No packet is lost where all is well. */
     if (fresh)
         port->losses.learned = true;
-    congested = port->losses.unusual || port->notices.unusual;
     seconds = host->interval_ms / 1000.0;
     judge(&port->losses, host->out_of_sequence + host->retransmissions + host->timeouts, seconds,
           LOSSES_LEAST);
@@ -150,8 +175,7 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
     port->time_ms = (int64_t)host->time_ms < now_ms ? (int64_t)host->time_ms : now_ms;
     port->interval_ms = host->interval_ms;
     feel(&port->felt, host);
-    if (!congested)
-        port->since_ms = port->time_ms - port->interval_ms;
+    follow(port);
 }
 
 static bool is_fresh(const struct port *port, int64_t now_ms)
@@ -187,19 +211,16 @@ static void raise_port(const struct port *port, struct ft_events *events, uint32
 {
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
-    const struct sign *sign = port->losses.unusual ? &port->losses : &port->notices;
     char subject[2 * NAME_BYTES + 16], message[3 * NAME_BYTES + 100];
 
     snprintf(subject, sizeof(subject), "%s/%s/%" PRIu32, port->key.host, port->key.device,
              port->key.port);
     snprintf(message, sizeof(message), "%s %s port %" PRIu32 ": %" PRIu64 " %s in %.0f s",
-             port->key.host, port->key.device, port->key.port, sign->count,
-             sign == &port->losses ? "packets out of sequence, retransmitted or timed out"
-                                   : "congestion notifications",
-             (double)port->interval_ms / 1000);
+             port->key.host, port->key.device, port->key.port, port->told, port->told_of,
+             (double)port->told_ms / 1000);
     evidence.host = (char *)(uintptr_t)port->key.host;
     evidence.has_count = true;
-    evidence.count = sign->count;
+    evidence.count = port->told;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = (uint64_t)port->time_ms;
     event.since_ms = (uint64_t)port->since_ms;
@@ -219,6 +240,6 @@ void ft_congestion_raise(const struct ft_congestion *c, struct ft_events *events
     uint32_t index = 0;
 
     while ((port = ft_table_next(c->ports, &index)))
-        if ((port->losses.unusual || port->notices.unusual) && is_fresh(port, now_ms))
+        if (port->congested && is_fresh(port, now_ms))
             raise_port(port, events, window, fabric);
 }

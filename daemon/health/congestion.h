@@ -6,8 +6,9 @@
  * retransmitted, timed out) and congestion notifications, from fabrictrace.host.v1. A port is
  * congested when an interval has at least 10 of them (100 notifications) and more than five
  * standard deviations above what it usually has, taken as Poisson. What is usual is learned while
- * the port is not congested; lost packets are unusual from the start. Each congested port is a
- * active event that names its host. Pure. Thread: one.
+ * the port is not congested; lost packets are unusual from the start. Each congested port is an
+ * active event that names its host, until three reports in a row are calm: bursts may leave every
+ * other interval out. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +37,7 @@ struct ft_congestion_felt {
 bool ft_congestion_of(const struct ft_congestion *congestion, const char *host, int64_t now_ms,
                       struct ft_congestion_felt *out);
 
-/* Raises the ports that are congested by their last report, unless that is older than three of its
+/* Raises the ports that are congested, unless their last report is older than three of its
  * intervals. fabric is borrowed. */
 void ft_congestion_raise(const struct ft_congestion *congestion, struct ft_events *events,
                          uint32_t window, int64_t now_ms, const char *fabric);

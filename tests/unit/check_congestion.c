@@ -115,10 +115,35 @@ START_TEST(losses_name_their_host_alone)
         "gpu01 mlx5_0 port 1: 25 packets out of sequence, retransmitted or timed out in 10 s");
     tell("gpu01", 2, 400, 0);
     close_window(2);
-    tell("gpu01", 3, 0, 0);
-    close_window(3);
+    for (uint32_t window = 3; window < 6; window++) {
+        ck_assert_int_eq(got.cleared, 0);
+        tell("gpu01", window, 0, 0);
+        close_window(window);
+    }
     ck_assert_int_eq(got.raised, 1);
     ck_assert_int_eq(got.cleared, 1);
+    teardown();
+}
+END_TEST
+
+/* A checkpoint every 20 or 30 seconds is one event, not one a burst. */
+START_TEST(bursts_that_leave_intervals_out_are_one_event)
+{
+    setup();
+    for (uint32_t window = 1; window < 12; window++) {
+        tell("gpu01", window, window == 1 || window % 3 == 0 ? 25 : 0, 0);
+        close_window(window);
+    }
+    ck_assert_int_eq(got.raised, 1);
+    ck_assert_int_eq(got.cleared, 0);
+    ck_assert_uint_eq(got.since_ms, 0);
+    tell("gpu01", 12, 0, 0);
+    close_window(12);
+    ck_assert_int_eq(got.cleared, 1);
+    tell("gpu01", 13, 25, 0);
+    close_window(13);
+    ck_assert_int_eq(got.raised, 2);
+    ck_assert_uint_eq(got.since_ms, 120000);
     teardown();
 }
 END_TEST
@@ -189,5 +214,6 @@ START_TEST(a_clock_that_was_set_back)
 END_TEST
 
 FT_UNIT_MAIN("congestion", a_clock_that_was_set_back, a_time_to_come_lasts_no_longer,
-             who_is_gone_makes_room, losses_name_their_host_alone, what_is_usual_is_not_raised,
+             who_is_gone_makes_room, losses_name_their_host_alone,
+             bursts_that_leave_intervals_out_are_one_event, what_is_usual_is_not_raised,
              a_host_that_went_mute_is_over)
