@@ -207,15 +207,23 @@ static int put_out(struct ft_snapshot *s)
             return -errno;
         sent += n > 0 ? (size_t)n : 0;
     }
+    /* To the disk already, so that little is left for finish(), which waits. */
+    sync_file_range(s->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     s->sum = add_sum(s->sum, s->part.bytes, s->part.len);
     ft_writer_reset(&s->part);
     return 0;
 }
 
+/* Its content first: after a crash the new name may be on disk, and what was written not yet. */
 static int finish(struct ft_snapshot *s)
 {
+    int rc;
+
     ft_write_be64(&s->part, s->sum);
-    if (put_out(s) || rename(s->temporary, s->path) < 0)
+    rc = put_out(s);
+    if (rc)
+        return rc;
+    if (fdatasync(s->fd) < 0 || rename(s->temporary, s->path) < 0)
         return -errno;
     close(s->fd);
     s->fd = -1;
