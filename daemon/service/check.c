@@ -142,9 +142,21 @@ static void check_exec(const struct ft_run *run, struct ft_diag *diag)
                         "'%s' is another user, which takes a start by root", user);
 }
 
-static void check_group(const struct ft_run *run, struct ft_diag *diag)
+static bool has_sink_kafka(const struct ft_run *run)
+{
+    const struct ft_strings *specs = ft_daemon_sinks(run);
+
+    for (size_t i = 0; i < specs->count; i++)
+        if (strcmp(specs->items[i], "kafka") == 0)
+            return true;
+    return false;
+}
+
+/* live: what a replay has from its file, a group has from Kafka. */
+static void check_group(const struct ft_run *run, bool live, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
+    bool alone = s->group_role == FT_GROUP_ALONE;
     uint32_t first, last;
 
     for (size_t i = 0; i < s->group_partitions.count; i++)
@@ -165,6 +177,11 @@ static void check_group(const struct ft_run *run, struct ft_diag *diag)
              (s->group_role == FT_GROUP_MEMBER) != (s->group_partitions.count > 0))
         ft_run_complain(run, diag, "group.partitions",
                         "a member needs some, or group.name, and no other role has any");
+    else if (live && !alone && !s->kafka_ingest)
+        ft_run_complain(run, diag, "group.role", "it reads from Kafka: kafka.ingest is needed");
+    else if (live && s->group_role == FT_GROUP_MEMBER && !has_sink_kafka(run))
+        ft_run_complain(run, diag, "group.role",
+                        "what a member says goes to the aggregator by the sink kafka");
 }
 
 /* Members of a group see a part of the flows each, and the aggregator none. */
@@ -182,14 +199,10 @@ static void check_inference(const struct ft_run *run, struct ft_diag *diag)
 static void check_transactions(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
-    const struct ft_strings *specs = ft_daemon_sinks(run);
-    bool kafka = false;
 
     if (!s->kafka_transactions)
         return;
-    for (size_t i = 0; i < specs->count; i++)
-        kafka = kafka || strcmp(specs->items[i], "kafka") == 0;
-    if (!kafka)
+    if (!has_sink_kafka(run))
         ft_run_complain(run, diag, "kafka.transactions", "it needs the sink kafka");
     else if (!s->kafka_ingest)
         ft_run_complain(run, diag, "kafka.transactions",
@@ -303,7 +316,7 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
         check_http(run, diag);
     }
     check_sinks(run, reload, diag);
-    check_group(run, diag);
+    check_group(run, !replay && !ft_run_value(run, "incident"), diag);
     check_transactions(run, diag);
     check_inference(run, diag);
     if (!replay)
