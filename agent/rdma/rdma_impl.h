@@ -33,7 +33,8 @@ struct ft_rdma {
     /* Of the round at work. */
     struct ft_rdma_known *current;
     bool links_changed;
-    bool odd; /* a row of queue pairs could not be read */
+    bool odd;            /* a row of queue pairs could not be read */
+    size_t gids_refused; /* at the last look: beyond what a port has room for */
     struct ft_wall wall;
     struct ft_mono now;
     struct ft_rdma_device_port device_port;

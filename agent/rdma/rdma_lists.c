@@ -64,7 +64,8 @@ static void on_chardev(void *arg, const uint8_t *bytes, size_t len)
 }
 
 /* In one piece by libibverbs where the device may be opened, else slot by slot. The interfaces'
- * names are sysfs's in any case: a number would be of the device's network namespace. */
+ * names are sysfs's in any case: a number would be of the device's network namespace. Returns how
+ * many there are. */
 static size_t read_gids(struct ft_rdma *r, uint32_t port, struct ft_rdma_gid *gids)
 {
     const char *device = r->current->info.name;
@@ -75,7 +76,7 @@ static size_t read_gids(struct ft_rdma *r, uint32_t port, struct ft_rdma_gid *gi
         r->config.verbs && ft_verbs_gids(device, port, found, FT_RDMA_GIDS_MAX, &count) == 0;
     if (!r->status.by_verbs)
         return ft_rdma_gids(r->config.sysfs, device, port, gids, FT_RDMA_GIDS_MAX);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < FT_RDMA_GIDS_MAX; i++) {
         gids[i] = (struct ft_rdma_gid){.index = found[i].index, .ip = found[i].ip};
         ft_rdma_gid_netdev(r->config.sysfs, device, port, found[i].index, gids[i].netdev);
     }
@@ -87,6 +88,7 @@ static void on_port(void *arg, const uint8_t *bytes, size_t len)
     struct ft_rdma *r = arg;
     struct ft_rdma_port port;
     int rc = ft_nldev_port(bytes, len, &port);
+    size_t gids;
 
     ft_rdma_decoded(r, rc);
     if (rc)
@@ -97,7 +99,9 @@ static void on_port(void *arg, const uint8_t *bytes, size_t len)
         .driver = r->current->driver,
     };
     snprintf(r->device_port.netdev, sizeof(r->device_port.netdev), "%s", port.netdev);
-    r->device_port.gid_count = read_gids(r, port.number, r->device_port.gids);
+    gids = read_gids(r, port.number, r->device_port.gids);
+    r->device_port.gid_count = gids < FT_RDMA_GIDS_MAX ? gids : FT_RDMA_GIDS_MAX;
+    r->gids_refused += gids - r->device_port.gid_count;
     /* A kernel in another network namespace than the device's does not name the interface. */
     for (size_t i = 0; !r->device_port.netdev[0] && i < r->device_port.gid_count; i++)
         memcpy(r->device_port.netdev, r->device_port.gids[i].netdev, sizeof(r->device_port.netdev));
@@ -136,6 +140,9 @@ static void on_cm_ids(void *arg, const uint8_t *bytes, size_t len)
 
 void ft_rdma_look(struct ft_rdma *r)
 {
+    if (r->gids_refused)
+        r->status.problem[0] = '\0';
+    r->gids_refused = 0;
     ft_rdma_table_clear_ports(r->table);
     ft_rdma_ports_look(r->ports);
     for (size_t i = 0; i < r->devices.count; i++) {
@@ -144,6 +151,11 @@ void ft_rdma_look(struct ft_rdma *r)
             ft_rdma_ask(r, FT_NLDEV_CHARDEV, r->current->info.index, on_chardev);
         ft_rdma_ask(r, FT_NLDEV_PORTS, r->current->info.index, on_port);
     }
+    if (r->gids_refused)
+        snprintf(r->status.problem, sizeof(r->status.problem),
+                 "%zu addresses of RDMA ports beyond the limit of %d a port are ignored: flows of "
+                 "queue pairs that use them are not known",
+                 r->gids_refused, FT_RDMA_GIDS_MAX);
     r->looked_at = r->now;
     r->links_changed = false;
 }

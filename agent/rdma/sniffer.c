@@ -63,6 +63,8 @@ int ft_sniffer_add_addresses(const char *interface, const char *rdma_root,
     if (!split(interface, device, &port))
         return 0;
     count = ft_rdma_gids(rdma_root, device, port, gids, FT_RDMA_GIDS_MAX);
+    if (count > FT_RDMA_GIDS_MAX)
+        count = FT_RDMA_GIDS_MAX;
     err = count > 0 ? ft_interfaces_intern(interfaces, interface, &number) : 0;
     for (size_t i = 0; !err && i < count; i++)
         err = ft_interfaces_add(interfaces, number, &gids[i].ip);

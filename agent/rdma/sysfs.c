@@ -54,7 +54,8 @@ void ft_rdma_gid_netdev(const char *root, const char *device, uint32_t port, uin
     read_netdev(folder, index, netdev);
 }
 
-static void read_gid(const char *port, const char *slot, struct ft_rdma_gid *gids, size_t *count)
+static void read_gid(const char *port, const char *slot, struct ft_rdma_gid *gids, size_t max,
+                     size_t *count)
 {
     static const struct ft_ip none;
     char path[PATH_BYTES], line[VALUE_BYTES];
@@ -70,8 +71,11 @@ static void read_gid(const char *port, const char *slot, struct ft_rdma_gid *gid
     gid.ip = ft_ip6(bytes);
     if (ft_ip_equal(&gid.ip, &none))
         return;
-    read_netdev(port, gid.index, gid.netdev);
-    gids[(*count)++] = gid;
+    if (*count < max) {
+        read_netdev(port, gid.index, gid.netdev);
+        gids[*count] = gid;
+    }
+    (*count)++;
 }
 
 static int by_index(const void *a, const void *b)
@@ -94,11 +98,11 @@ size_t ft_rdma_gids(const char *root, const char *device, uint32_t port, struct 
     dir = opendir(types);
     if (!dir)
         return 0;
-    while (count < max && (entry = readdir(dir)))
+    while ((entry = readdir(dir)))
         if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && strlen(entry->d_name) < 8)
-            read_gid(folder, entry->d_name, gids, &count);
+            read_gid(folder, entry->d_name, gids, max, &count);
     closedir(dir);
-    qsort(gids, count, sizeof(*gids), by_index);
+    qsort(gids, count < max ? count : max, sizeof(*gids), by_index);
     return count;
 }
 

@@ -27,8 +27,8 @@ struct ft_rdma_counter {
     uint64_t value;
 };
 
-/* Folders below root, which is "/sys/class/infiniband" but in tests. Each returns how many it
- * wrote, at most max. */
+/* Folders below root, which is "/sys/class/infiniband" but in tests. Returns how many there are, of
+ * which it wrote max at most. */
 size_t ft_rdma_gids(const char *root, const char *device, uint32_t port, struct ft_rdma_gid *gids,
                     size_t max);
 
@@ -36,7 +36,7 @@ size_t ft_rdma_gids(const char *root, const char *device, uint32_t port, struct 
 void ft_rdma_gid_netdev(const char *root, const char *device, uint32_t port, uint32_t index,
                         char netdev[FT_RDMA_NAME_BYTES]);
 
-/* Counters of counters/ and hw_counters/, by name. */
+/* Counters of counters/ and hw_counters/, by name. Returns how many it wrote, at most max. */
 size_t ft_rdma_counters(const char *root, const char *device, uint32_t port,
                         struct ft_rdma_counter *counters, size_t max);
 

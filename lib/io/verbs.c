@@ -37,14 +37,17 @@ static size_t pick(const struct ibv_gid_entry *entries, size_t entry_count, uint
     static const struct ft_ip none;
     size_t count = 0;
 
-    for (size_t i = 0; i < entry_count && count < max; i++) {
+    for (size_t i = 0; i < entry_count; i++) {
         struct ft_verbs_gid gid = {.index = entries[i].gid_index};
 
         if (entries[i].port_num != port || entries[i].gid_type != IBV_GID_TYPE_ROCE_V2)
             continue;
         gid.ip = ft_ip6(entries[i].gid.raw);
-        if (!ft_ip_equal(&gid.ip, &none))
-            gids[count++] = gid;
+        if (ft_ip_equal(&gid.ip, &none))
+            continue;
+        if (count < max)
+            gids[count] = gid;
+        count++;
     }
     return count;
 }
@@ -69,7 +72,7 @@ int ft_verbs_gids(const char *device, uint32_t port, struct ft_verbs_gid *gids, 
     found = entries ? ibv_query_gid_table(context, entries, ENTRIES_MAX, 0) : -ENOMEM;
     if (found >= 0) {
         *count = pick(entries, (size_t)found, port, gids, max);
-        qsort(gids, *count, sizeof(*gids), by_index);
+        qsort(gids, *count < max ? *count : max, sizeof(*gids), by_index);
     }
     free(entries);
     ibv_close_device(context);

@@ -16,7 +16,8 @@ struct ft_verbs_gid {
     struct ft_ip ip;
 };
 
-/* The RoCEv2 entries of a port, by index, as they stand at one moment; *count of them, at most max.
+/* The RoCEv2 entries of a port, by index, as they stand at one moment; *count of them, of which max
+ * at most are written.
  * -ENOTSUP in a build without libibverbs, -ENODEV when there is no such device, or none that
  * libibverbs has a driver for, -EACCES and others when it may not be opened or asked. */
 int ft_verbs_gids(const char *device, uint32_t port, struct ft_verbs_gid *gids, size_t max,

@@ -61,7 +61,10 @@ START_TEST(only_roce_v2_addresses_count)
     ft_ip_format(&gids[1].ip, text);
     ck_assert_str_eq(text, "10.1.0.1");
     ck_assert_str_eq(gids[1].netdev, "enp1s0");
-    ck_assert_uint_eq(ft_rdma_gids(root, "mlx5_0", 1, gids, 1), 1);
+    /* Those that there is no room for are told. */
+    gids[1].index = 99;
+    ck_assert_uint_eq(ft_rdma_gids(root, "mlx5_0", 1, gids, 1), 2);
+    ck_assert_uint_eq(gids[1].index, 99);
     ck_assert_uint_eq(ft_rdma_gids(root, "mlx5_1", 1, gids, 8), 0);
     drop();
 }

@@ -110,8 +110,11 @@ START_TEST(entries_of_the_port_by_index)
     ck_assert(ft_ip_equal(&gids[0].ip, &first));
     ck_assert_uint_eq(gids[1].index, 7);
     ck_assert(ft_ip_equal(&gids[1].ip, &second));
+    /* Those that there is no room for are told. */
+    gids[1].index = 99;
     ck_assert_int_eq(ask("mlx5_1", 1), 0);
-    ck_assert_uint_eq(count, 1);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_uint_eq(gids[1].index, 99);
 }
 END_TEST
 
