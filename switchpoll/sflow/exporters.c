@@ -18,6 +18,11 @@
 /* Samples that an agent may have dropped in a row, where it does not count what it samples from. */
 #define DROPS_MAX (1u << 16)
 
+/* How much longer than an exporter a data source may be silent: ports that carry little have few
+ * samples, those that an exporter numbered anew have none. */
+#define HOUR_MS             (INT64_C(3600) * 1000)
+#define SOURCE_SILENT_HOURS 24
+
 /* Notifications of discarded packets have numbers of their own. */
 #define TYPE_DISCARDS (1u << 31)
 
@@ -29,7 +34,8 @@ struct source_key {
 
 struct source {
     struct source_key key;
-    uint32_t epoch;
+    uint16_t epoch; /* its exporter's, its low bits */
+    uint16_t hour;  /* when it was seen, likewise */
     uint32_t drops; /* the agent's own count, as last stated */
     uint32_t pool;  /* packets that could have been sampled, likewise */
     struct ft_sequence sequence;
@@ -46,6 +52,7 @@ struct ft_sflow_exporters {
     struct source *recent[RECENT];
     struct ft_exporter *recent_exporters[RECENT_EXPORTERS];
     bool late;      /* the datagram last noted came late */
+    uint16_t hour;  /* of it, since 1970, the low bits */
     uint32_t index; /* of its exporter in the table */
     struct ft_sflow_exporters_stats stats;
 };
@@ -74,6 +81,11 @@ void ft_sflow_exporters_free(struct ft_sflow_exporters *x)
     ft_table_free(x->exporters);
     ft_table_free(x->sources);
     free(x);
+}
+
+static uint16_t hour_of(struct ft_wall when)
+{
+    return (uint16_t)(when.ms / HOUR_MS);
 }
 
 /* What a datagram is to its exporter. restart: its numbers begin anew. */
@@ -162,6 +174,7 @@ enum ft_sflow_exporters_verdict ft_sflow_exporters_datagram(struct ft_sflow_expo
         return FT_EXPORTERS_FRESH;
     }
     x->index = ft_table_index(x->exporters, e);
+    x->hour = hour_of(when);
     if (fresh)
         e->uptime_ms = head->uptime_ms;
     e->last_seen = when;
@@ -237,9 +250,10 @@ static __attribute__((noinline)) void note_flow(struct ft_sflow_exporters *x, st
         return;
     }
     *recent = s;
+    s->hour = x->hour;
     /* The first count of drops only says what was before our time. */
-    if (fresh || s->epoch != e->epoch) {
-        s->epoch = e->epoch;
+    if (fresh || s->epoch != (uint16_t)e->epoch) {
+        s->epoch = (uint16_t)e->epoch;
         s->drops = flow->drops;
         s->pool = flow->sample_pool;
         ft_sequence_restart(&s->sequence, flow->sequence);
@@ -273,9 +287,10 @@ void ft_sflow_exporters_flow(struct ft_sflow_exporters *x, struct ft_exporter *e
     e->flow_samples++;
     /* Nearly always: of a source met before, its next one, and nothing dropped. */
     if (s && s->key.exporter == x->index && s->key.type == type && s->key.index == index &&
-        s->epoch == e->epoch && s->drops == flow->drops &&
+        s->epoch == (uint16_t)e->epoch && s->drops == flow->drops &&
         ft_sequence_next(&s->sequence, flow->sequence)) {
         s->pool = flow->sample_pool;
+        s->hour = x->hour;
         return;
     }
     note_flow(x, e, &(struct source_key){x->index, type, index}, recent, flow);
@@ -285,6 +300,7 @@ void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall befo
 {
     struct ft_exporter *e;
     struct source *s;
+    uint16_t oldest = (uint16_t)(hour_of(before) - SOURCE_SILENT_HOURS);
     uint32_t at = 0;
 
     memset(x->recent, 0, sizeof(x->recent));
@@ -292,7 +308,7 @@ void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall befo
     /* Sources first, while their exporter's index still says whose they are. */
     while ((s = ft_table_next(x->sources, &at))) {
         e = ft_table_at(x->exporters, s->key.exporter);
-        if (!e || e->last_seen.ms < before.ms)
+        if (!e || e->last_seen.ms < before.ms || (int16_t)(s->hour - oldest) < 0)
             ft_table_remove(x->sources, s);
     }
     at = 0;

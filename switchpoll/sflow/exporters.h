@@ -80,7 +80,8 @@ enum ft_sflow_exporters_verdict ft_sflow_exporters_datagram(struct ft_sflow_expo
 void ft_sflow_exporters_flow(struct ft_sflow_exporters *x, struct ft_exporter *exporter,
                              const struct ft_sflow_flow *flow);
 
-/* Forgets exporters silent since before then, with their data sources. */
+/* Forgets exporters silent since before then, with their data sources; of the others data sources
+ * that are silent for a day longer. */
 void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall before);
 
 void ft_sflow_exporters_stats(const struct ft_sflow_exporters *x,

@@ -272,7 +272,42 @@ START_TEST(a_silent_exporter_is_forgotten_with_its_sources)
 }
 END_TEST
 
-FT_UNIT_MAIN("exporters", a_gap_is_counted_and_a_late_datagram_takes_it_back, a_restart_is_no_gap,
+/* A switch that numbers its ports anew at each upgrade: the table does not fill up with those that
+ * are gone. */
+START_TEST(a_silent_source_of_an_exporter_is_forgotten)
+{
+    const int64_t hour_ms = 3600 * 1000;
+
+    begin(8, 2);
+    for (uint32_t hour = 0; hour <= 30; hour++) {
+        now_ms = hour * hour_ms;
+        send(1, 1 + hour, 1000 + (uint32_t)now_ms);
+        sample(1, 1 + hour, 0); /* the fast way, each time */
+        if (hour == 0)
+            sample(2, 1, 0);
+        if (hour == 20)
+            sample(2, 3, 0); /* carries little: its numbers are followed all the same */
+        ft_sflow_exporters_expire(x, (struct ft_wall){now_ms - hour_ms});
+        ck_assert_uint_eq(stats().sources, 2);
+    }
+    ck_assert_uint_eq(stats().samples_gap, 1);
+    for (uint32_t hour = 31; hour <= 46; hour++) {
+        now_ms = hour * hour_ms;
+        send(1, 1 + hour, 1000 + (uint32_t)now_ms);
+        sample(1, 1 + hour, 0);
+        ft_sflow_exporters_expire(x, (struct ft_wall){now_ms - hour_ms});
+    }
+    ck_assert_uint_eq(stats().sources, 1);
+    sample(3, 1, 0);
+    ck_assert_uint_eq(stats().sources, 2);
+    ck_assert_uint_eq(stats().untracked_samples, 0);
+    ck_assert_uint_eq(stats().samples_gap, 1);
+    ft_sflow_exporters_free(x);
+}
+END_TEST
+
+FT_UNIT_MAIN("exporters", a_silent_source_of_an_exporter_is_forgotten,
+             a_gap_is_counted_and_a_late_datagram_takes_it_back, a_restart_is_no_gap,
              numbers_and_uptime_wrap, only_the_same_bytes_are_a_duplicate,
              exporters_over_the_cap_are_processed, sub_agents_count_apart,
              samples_of_a_data_source_are_followed, one_stray_datagram_adds_nothing_for_good,
