@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/utf8.h"
 #include "lib/io/http/http_impl.h"
 
 #define DETAIL_BYTES_MAX 2048
@@ -179,14 +180,22 @@ void ft_http_answer_empty(struct ft_http *http, struct evhttp_request *req, int 
     evhttp_send_reply(req, status, ft_http_status_text(status), NULL);
 }
 
-/* A sentence of ours may quote what the client sent: what is not plain is left out. */
+/* A sentence of ours may quote what the client sent: bytes that are not UTF-8 are left out, and
+ * what controls a terminal, as U+0080 to U+009F do. */
 static void write_plain(struct ft_writer *w, const char *text, size_t len)
 {
-    for (size_t i = 0; i < len && i < DETAIL_BYTES_MAX; i++) {
-        if (text[i] == '"' || text[i] == '\\')
+    if (len > DETAIL_BYTES_MAX)
+        len = DETAIL_BYTES_MAX;
+    for (size_t i = 0, n; i < len; i += n ? n : 1) {
+        unsigned char next[5] = {0};
+
+        memcpy(next, text + i, len - i < 4 ? len - i : 4);
+        n = ft_utf8_bytes(next);
+        if (next[0] == '"' || next[0] == '\\')
             ft_write_u8(w, '\\');
-        if ((text[i] & 0x60) && text[i] != 0x7f && !(text[i] & 0x80))
-            ft_write_u8(w, (uint8_t)text[i]);
+        if (n > 1 ? next[0] != 0xc2 || next[1] >= 0xa0
+                  : n == 1 && next[0] >= ' ' && next[0] != 0x7f)
+            ft_write_bytes(w, next, n);
     }
 }
 
