@@ -107,6 +107,10 @@ static int check_together(const struct ft_args *args, FILE *err)
         return ft_args_complain(err, args->command, "takes --export or --json, not both");
     if (args->json + args->csv + (args->svg != NULL) > 1)
         return ft_args_complain(err, args->command, "takes one of --csv, --svg and --json");
+    if (args->json && (args->sort || args->columns))
+        return ft_args_complain(err, args->command,
+                                "--json prints records as they are: --sort and --columns are of "
+                                "tables");
     return 0;
 }
 
