@@ -6,8 +6,6 @@
 
 #include "daemon/pairing/state.h"
 
-/* A host that nobody has heard of for this time is none any more. */
-#define HOST_MS 3600000
 /* A RoCE host without an agent is believed to be there for this time. */
 #define STRANGER_MS 600000
 /* Both ends of a connection come within this time. */
@@ -289,7 +287,7 @@ void ft_pairing_groups_begin(struct ft_pairing *p)
     p->covered = -1;
     p->all_complete_ms = INT64_MAX;
     while ((h = ft_table_next(p->hosts, &index)))
-        if (p->now_ms - h->heard_ms < HOST_MS && h->complete_ms < p->all_complete_ms)
+        if (p->now_ms - h->heard_ms < FT_PAIRING_HOST_MS && h->complete_ms < p->all_complete_ms)
             p->all_complete_ms = h->complete_ms;
     for (index = 0; (comm = ft_table_next(p->comms, &index));)
         comm->complete_ms = comm->open == comm->ranks ? INT64_MAX : 0;

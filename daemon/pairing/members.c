@@ -9,22 +9,32 @@
 /* A member that was not announced for this time is not known to be one. */
 #define MEMBER_MS 120000
 
+static struct ft_pairing_process *process_for(struct ft_pairing *p,
+                                              const struct ft_pairing_process_key *key)
+{
+    bool fresh;
+    struct ft_pairing_process *process = ft_table_insert(p->processes, key, &fresh);
+
+    if (process && fresh) {
+        process->first = FT_NONE;
+        ((struct ft_pairing_host *)ft_table_at(p->hosts, key->host))->users++;
+    }
+    return process;
+}
+
 void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
     const struct ft_pairing_process_key key = {ft_pairing_host_of(p, e), e->pid};
     struct ft_pairing_process *process;
-    bool fresh;
 
     e->process = e->next = e->previous = FT_NONE;
     if (e->pid == 0)
         return;
-    process = ft_table_insert(p->processes, &key, &fresh);
+    process = process_for(p, &key);
     if (!process) {
         p->uncounted++;
         return;
     }
-    if (fresh)
-        process->first = FT_NONE;
     e->process = ft_table_index(p->processes, process);
     e->next = process->first;
     if (e->next != FT_NONE)
@@ -34,8 +44,10 @@ void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *e)
 
 static void forget_process(struct ft_pairing *p, struct ft_pairing_process *process)
 {
-    if (process->first == FT_NONE && process->members == 0)
-        ft_table_remove(p->processes, process);
+    if (process->first != FT_NONE || process->members > 0)
+        return;
+    ((struct ft_pairing_host *)ft_table_at(p->hosts, process->key.host))->users--;
+    ft_table_remove(p->processes, process);
 }
 
 void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
@@ -173,9 +185,7 @@ static void member_joins(struct ft_pairing *p, const Fabrictrace__Communicator *
         return;
     comm->ranks = c->ranks;
     key = (struct ft_pairing_member_key){ft_table_index(p->comms, comm), c->rank};
-    process = ft_table_insert(p->processes, &process_key, &fresh);
-    if (process && fresh)
-        process->first = FT_NONE;
+    process = process_for(p, &process_key);
     m = process ? ft_table_find(p->members, &key) : NULL;
     if (m && m->process != ft_table_index(p->processes, process)) {
         /* The rank is another process's by now; the communicator stays. */

@@ -281,6 +281,7 @@ static struct ft_pairing_port *port_of(struct ft_pairing *p, const Fabrictrace__
     if (!port)
         return NULL;
     port->host = ft_table_index(p->hosts, host);
+    host->users += fresh;
     snprintf(port->driver, sizeof(port->driver), "%s", l->driver ? l->driver : "");
     port->heard_ms = p->now_ms;
     port->interval_ms = l->interval_ms;
@@ -354,6 +355,17 @@ void ft_pairing_observe(struct ft_pairing *p, const struct ft_observed *o, int64
         ft_pairing_confirm(p, e, peer, tuple, ms);
 }
 
+/* Hosts come and go for ever. */
+static void forget_hosts(struct ft_pairing *p)
+{
+    struct ft_pairing_host *host;
+    uint32_t index = 0;
+
+    while ((host = ft_table_next(p->hosts, &index)))
+        if (host->users == 0 && p->now_ms - host->heard_ms >= FT_PAIRING_HOST_MS)
+            ft_table_remove(p->hosts, host);
+}
+
 static void age(struct ft_pairing *p)
 {
     bool sweeping = ft_names_crowded(p->names);
@@ -383,10 +395,12 @@ static void age(struct ft_pairing *p)
         if (port->held)
             continue;
         drop_addresses(p, port);
+        host->users--;
         ft_table_remove(p->ports, port);
     }
     for (index = 0; ft_pairing_members_age(p, &index);)
         ft_pairing_unlink_uncertain(p);
+    forget_hosts(p);
 }
 
 void ft_pairing_sweep(struct ft_pairing *p, int64_t now_ms)

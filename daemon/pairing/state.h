@@ -25,12 +25,15 @@
 #define FT_PAIRING_CLOCKS_MS 2000
 /* Both ends of a connection are listed within this time. */
 #define FT_PAIRING_LISTED_MS 5000
+/* A host that nobody has heard of for this time is none any more. */
+#define FT_PAIRING_HOST_MS 3600000
 /* Of two flows that cannot both be an end's, the one that was silent for so long is over. */
 #define FT_PAIRING_OVER_MS 10000
 
 struct ft_pairing_host {
     char name[FT_PAIRING_NAME];
     uint32_t listed, held;
+    uint32_t users;      /* ports and processes */
     uint32_t anonymous;  /* ends of processes that its agent cannot see */
     int64_t complete_ms; /* when all that it had was held here last, by its clock; 0: not now */
     int64_t heard_ms;    /* by ours */

@@ -235,6 +235,42 @@ START_TEST(names_of_jobs_that_are_over_make_room)
 }
 END_TEST
 
+static void list_nothing(struct ft_pairing *pairing, const char *host, int64_t now_ms)
+{
+    Fabrictrace__QueuePairs list = FABRICTRACE__QUEUE_PAIRS__INIT;
+
+    list.host = (char *)(uintptr_t)host;
+    list.device = (char *)"mlx5_0";
+    list.has_port = list.has_time_ms = list.has_interval_ms = list.has_listed = true;
+    list.port = 1;
+    list.time_ms = (uint64_t)now_ms;
+    list.interval_ms = RIG_REFRESH_MS;
+    ck_assert_int_eq(ft_pairing_list(pairing, &list, now_ms), 0);
+}
+
+/* Hosts get other names as they are set up anew, and there is no end of them; those of jobs alone,
+ * too. */
+START_TEST(hosts_that_are_gone_make_room)
+{
+    const struct ft_pairing_config config = {.ends_max = 16, .ports_max = 2, .members_max = 2};
+    struct rig rig = {.now_ms = 1000000};
+    const struct ft_pairing_hooks hooks = {rig_on_report, rig_on_withdraw, rig_on_cover, &rig};
+    char name[32];
+
+    rig.pairing = ft_pairing_new(&config, &hooks);
+    for (uint32_t i = 0; i < 20; i++) {
+        rig.now_ms += 3600000;
+        snprintf(name, sizeof(name), "job%u", i);
+        rig_member(&rig, "c0", 0, 2, name, 100 + i, false);
+        snprintf(name, sizeof(name), "host%u", i);
+        list_nothing(rig.pairing, name, rig.now_ms);
+        ft_pairing_sweep(rig.pairing, rig.now_ms + 60000);
+        ft_pairing_sweep(rig.pairing, rig.now_ms + 1800000);
+    }
+    rig_free(&rig);
+}
+END_TEST
+
 START_TEST(the_unpaired_are_reported_host_by_host)
 {
     struct ft_findings findings = {.items = NULL};
@@ -296,4 +332,5 @@ FT_UNIT_MAIN("pairing, ends", a_pair_ends_with_either_end, a_pair_outlives_its_c
              a_pair_stands_in_a_communicator_more, ends_age_and_are_capped,
              several_addresses_wait_for_a_sample,
              queue_pairs_that_share_a_tuple_are_not_distinguished,
-             names_of_jobs_that_are_over_make_room, the_unpaired_are_reported_host_by_host)
+             names_of_jobs_that_are_over_make_room, hosts_that_are_gone_make_room,
+             the_unpaired_are_reported_host_by_host)
