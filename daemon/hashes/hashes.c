@@ -297,6 +297,13 @@ void ft_hashes_begin(struct ft_hashes *h, const struct ft_topology *t, int64_t n
     }
 }
 
+/* What a model knows of a header does not distinguish protocols and ports of destination, which
+ * switches hash, too: of other headers it knows nothing. */
+static bool is_roce(const struct ft_tuple *header)
+{
+    return header->proto == FT_PROTO_UDP && header->dport == FT_ROCE_PORT;
+}
+
 /* By which of its ports the flow's NIC sent it. Of more NICs than there is room for at these leaves
  * nothing is learnt: nothing would distinguish them. */
 static void learn_entry(struct ft_hashes *h, const struct ft_topology *t,
@@ -352,7 +359,7 @@ static void take_hop(struct ft_hashes *h, const struct ft_topology *t, const str
     s = find_set(h, &choice, group, false);
     if (!s)
         return;
-    if (!flow->learnt) {
+    if (!flow->learnt && is_roce(&flow->tuple)) {
         ft_hash_input(&seen.in, &flow->tuple,
                       hop->in == FT_NONE ? FT_HASH_ENTRIES_MAX
                                          : entry_of(s, entry_digest(t, hop->in, 0)));
@@ -380,12 +387,12 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
     const struct ft_tuple *outer = fresh_outer(join, flow, window_start_ms);
     struct ft_path path;
 
-    if ((flow->learnt && !outer) || flow->source_routed || h->flows_left == 0 ||
-        flow->state != FT_PATH_RESOLVED || flow->dst_nic == FT_NONE ||
+    if (((flow->learnt || !is_roce(&flow->tuple)) && !outer) || flow->source_routed ||
+        h->flows_left == 0 || flow->state != FT_PATH_RESOLVED || flow->dst_nic == FT_NONE ||
         !ft_join_is_placed(join, flow, window_start_ms))
         return;
     h->flows_left--;
-    if (!flow->learnt)
+    if (!flow->learnt && is_roce(&flow->tuple))
         learn_entry(h, t, flow);
     path = ft_flow_path(t, flow);
     for (uint32_t i = 0; i < path.hop_count; i++)
@@ -490,7 +497,8 @@ static const struct ft_hash_set *says(const struct ft_hashes *h, const struct ft
     const struct ft_tuple *outer = other ? ft_flow_outer(join, flow) : NULL;
     uint32_t by_outer = FT_HASH_MEMBERS_MAX;
 
-    *member = member_of(own, &flow->tuple, entry_digest(t, in, 0));
+    *member = is_roce(&flow->tuple) ? member_of(own, &flow->tuple, entry_digest(t, in, 0))
+                                    : FT_HASH_MEMBERS_MAX;
     if (other && ft_hash_set_is_trusted(other)) {
         if (outer)
             by_outer = member_of(other, outer, entry_digest(t, in, tunnel_of(outer)));

@@ -9,7 +9,8 @@
  * by itself, so that a link that fails or returns does not mix two tables. Each flow counts once
  * for each path that it takes. It is predicted before it is learnt from: of flows that the model
  * did not know, the part that it predicted rightly is its accuracy. A hash that was changed shows
- * by that, and is learnt anew.
+ * by that, and is learnt anew. Of flows that are not RoCEv2 nothing is learnt, and none is
+ * predicted: their headers differ in what no model has.
  *
  * Of flows in tunnels the header around them is learnt from as well, in a set of its own: where it
  * is right and the flows' own header is not, the switch hashes that one. It predicts flows alone

@@ -32,6 +32,7 @@ static struct ft_topology *t;
 static struct ft_join *join;
 static struct ft_hashes *hashes;
 static bool routed; /* flows bear their path */
+static bool others; /* every tenth flow is of TCP, to another port */
 
 static struct ft_ip switch_ip(uint32_t id)
 {
@@ -205,13 +206,14 @@ static struct ft_tuple tuple_of(uint32_t n)
 {
     uint32_t drawn = keyed((const uint8_t *)&n, sizeof(n), 77);
     uint32_t pod = drawn & 1;
+    bool other = others && n % 10 == 0;
 
     return (struct ft_tuple){
         .src = host_ip(LEAF(pod, drawn >> 1 & 1), drawn >> 2 & 3),
         .dst = host_ip(LEAF(!pod, drawn >> 4 & 1), drawn >> 5 & 3),
         .sport = (uint16_t)(0xc000 + (drawn >> 8 & 0x3fff)),
-        .dport = FT_ROCE_PORT,
-        .proto = FT_PROTO_UDP,
+        .dport = other ? (uint16_t)(2049 + (drawn >> 22)) : FT_ROCE_PORT,
+        .proto = other ? 6 : FT_PROTO_UDP,
     };
 }
 
@@ -482,6 +484,34 @@ START_TEST(a_bucket_that_was_dealt_anew_is_predicted_by_nobody)
 }
 END_TEST
 
+/* Switches hash the protocol and the port of destination, too. What flows of TCP do says nothing of
+ * those of RoCEv2, which are predicted beside them as without, nor the other way round. */
+START_TEST(of_other_protocols_nothing_is_learnt_nor_said)
+{
+    const uint32_t count = LEARNT + LEARNT / 4; /* of them LEARNT and more are of RoCEv2 */
+    struct score own = {0}, other = {0};
+
+    others = true;
+    begin(&plans[0], count);
+    for (uint32_t n = count; n < count + UNSEEN; n++) {
+        struct ft_tuple tuple = tuple_of(n);
+
+        if (ft_join_find(join, &tuple))
+            continue;
+        report(&tuple, (int64_t)(WINDOW + 1) * WINDOW_MS);
+        judge(&plans[0], &tuple, tuple.proto == FT_PROTO_UDP ? &own : &other);
+    }
+    printf("of RoCEv2 %u of %u hops right, %u wrong; of TCP %u of %u, %u wrong\n", own.right,
+           own.hops, own.wrong, other.right, other.hops, other.wrong);
+    others = false;
+    end();
+    ck_assert_uint_eq(own.wrong, 0);
+    ck_assert_uint_ge(own.right * 100, own.hops * 95);
+    ck_assert_uint_gt(other.hops, 0);
+    ck_assert_uint_eq(other.right + other.wrong, 0);
+}
+END_TEST
+
 /* A model of few flows may be right, and is not used. */
 START_TEST(few_flows_give_no_prediction)
 {
@@ -592,5 +622,6 @@ END_TEST
 
 FT_UNIT_MAIN("hashes", hashes_are_those_of_the_catalogue,
              unseen_flows_are_predicted_rightly_or_not_at_all,
-             a_bucket_that_was_dealt_anew_is_predicted_by_nobody, few_flows_give_no_prediction,
+             a_bucket_that_was_dealt_anew_is_predicted_by_nobody,
+             of_other_protocols_nothing_is_learnt_nor_said, few_flows_give_no_prediction,
              samples_withdraw_predictions, flows_that_bear_their_path_are_kept_apart)
