@@ -370,6 +370,35 @@ START_TEST(who_is_wrong_is_not_believed)
 }
 END_TEST
 
+/* Until nine of ten that were held against samples are right. */
+START_TEST(who_is_right_again_is_believed_again)
+{
+    const struct ft_oracle_of_switch *s;
+    struct ft_hinted way;
+    uint32_t index = 0;
+    int64_t now_ms = NOW_MS;
+
+    begin();
+    for (uint16_t i = 0; i < FLOWS; i++)
+        join_rig_sample(&rig, i + 1, 0, 500000000, 50);
+    for (uint16_t i = 0; i < 60; i++)
+        report(i + 1000, 500000000);
+    join_rig_seal(&rig);
+    for (int i = 0; i < 100 && next(now_ms); i++, now_ms += 1000)
+        ck_assert_int_eq(answer("up1", now_ms), FT_ORACLE_ANSWERED);
+    s = ft_oracle_next_switch(oracle, &index);
+    ck_assert_uint_ge(s->differed, 8);
+    for (int round = 0; round < 200 && s->right < 9 * s->wrong; round++, ft_hints_clear(hints))
+        for (int i = 0; i < 100 && next(now_ms); i++, now_ms += 1000)
+            ck_assert_int_eq(answer("up0", now_ms), FT_ORACLE_ANSWERED);
+    ck_assert_uint_ge(s->agreed, 9 * s->differed);
+    for (int i = 0; i < 100 && next(now_ms); i++, now_ms += 1000)
+        ck_assert_int_eq(answer("up0", now_ms), FT_ORACLE_ANSWERED);
+    ck_assert(ft_flow_likely(rig.join, join_rig_flow(&rig, 1059), &way));
+    end();
+}
+END_TEST
+
 /* Names from the network that a shell would take for more than names. */
 START_TEST(names_are_no_commands)
 {
@@ -427,4 +456,5 @@ FT_UNIT_MAIN("oracle", a_clock_that_was_set_back, an_answer_is_of_one_header,
              of_a_flow_in_a_tunnel_that_one_is_asked_about, a_question_is_a_list_of_arguments,
              an_answer_shows_a_path_and_resolves_none, questions_are_few,
              what_is_no_port_is_no_answer, a_sample_contradicts_an_answer,
-             who_is_wrong_is_not_believed, names_are_no_commands)
+             who_is_wrong_is_not_believed, who_is_right_again_is_believed_again,
+             names_are_no_commands)
