@@ -47,10 +47,11 @@ export async function get<T>(what: string, query: Query = {}, signal?: AbortSign
     return (await response.json()) as T;
 }
 
-const tags = new Map<string, string>();
+/** The daemon's tag of an answer that we hold. */
+const tags = new WeakMap<object, string>();
 
 /** What was answered before, the same object, where the daemon's tag says that it still holds. */
-export async function changed<T>(what: string, before: T | undefined): Promise<T> {
+export async function changed<T extends object>(what: string, before: T | undefined): Promise<T> {
     let response: Response;
     try {
         response = await fetch(target(what));
@@ -59,12 +60,13 @@ export async function changed<T>(what: string, before: T | undefined): Promise<T
     }
     if (!response.ok) throw await refusalOf(response);
     const tag = response.headers.get('etag');
-    if (before !== undefined && tag !== null && tags.get(what) === tag) {
+    if (before !== undefined && tag !== null && tags.get(before) === tag) {
         await response.body?.cancel();
         return before;
     }
-    if (tag !== null) tags.set(what, tag);
-    return (await response.json()) as T;
+    const answer = (await response.json()) as T;
+    if (tag !== null) tags.set(answer, tag);
+    return answer;
 }
 
 /** A list, all its pages. */
