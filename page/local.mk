@@ -12,8 +12,8 @@ PAGE_FILES = page/.npmrc page/package.json page/package-lock.json page/tsconfig.
 	page/src/views/places.tsx page/src/views/plans.tsx page/src/views/probes.tsx page/src/views/unseen.tsx \
 	page/src/views/whatif.tsx page/src/wayinfo.ts page/src/whatif.ts
 PAGE_TEST_FILES = page/tests/api.test.ts page/tests/chance.test.ts page/tests/copytext.test.ts \
-	page/tests/model.test.ts page/tests/route.test.ts page/tests/scale.test.ts page/tests/search.test.ts page/tests/text.test.ts \
-	page/tests/whatif.test.ts
+	page/tests/model.test.ts page/tests/route.test.ts page/tests/scale.test.ts page/tests/search.test.ts \
+	page/tests/store.test.ts page/tests/text.test.ts page/tests/whatif.test.ts
 EXTRA_DIST += page/README.md page/fabric.png $(PAGE_FILES) $(PAGE_TEST_FILES)
 
 if HAVE_PAGE

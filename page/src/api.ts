@@ -4,6 +4,8 @@ import type { Answer } from './records.ts';
 
 const BASE = '/api/v1/';
 const PAGES_MAX = 64;
+/** A connection that a network lost on the way never ends by itself. */
+const ANSWER_MS = 60_000;
 
 /** What the daemon said instead of an answer. status 0: it did not answer. */
 export class Refusal extends Error {
@@ -35,38 +37,46 @@ async function refusalOf(response: Response): Promise<Refusal> {
     return new Refusal(response.status, said.slice(0, 300) || `the daemon answers ${response.status}`);
 }
 
-export async function get<T>(what: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
-    let response: Response;
+/** The answer, read to its end by `read`, or a Refusal where there is none in time. */
+async function ask<T>(url: string, read: (response: Response) => Promise<T>, signal?: AbortSignal, limitMs: number = ANSWER_MS): Promise<T> {
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), limitMs);
+    const left = () => stop.abort();
+    signal?.addEventListener('abort', left);
     try {
-        response = await fetch(target(what, query), { ...(signal ? { signal } : {}), headers: { Accept: 'application/json' } });
+        if (signal?.aborted) stop.abort();
+        const response = await fetch(url, { signal: stop.signal, headers: { Accept: 'application/json' } });
+        if (!response.ok) throw await refusalOf(response);
+        return await read(response);
     } catch (error) {
-        if (signal?.aborted) throw error;
+        if (signal?.aborted || error instanceof Refusal || error instanceof SyntaxError) throw error;
         throw new Refusal(0, 'the daemon does not answer');
+    } finally {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', left);
     }
-    if (!response.ok) throw await refusalOf(response);
-    return (await response.json()) as T;
 }
 
+export async function get<T>(what: string, query: Query = {}, signal?: AbortSignal, limitMs?: number): Promise<T> {
+    return ask(target(what, query), (response) => response.json() as Promise<T>, signal, limitMs);
+}
+
+/** The daemon's tag of an answer that we hold. */
 /** The daemon's tag of an answer that we hold. */
 const tags = new WeakMap<object, string>();
 
 /** What was answered before, the same object, where the daemon's tag says that it still holds. */
-export async function changed<T extends object>(what: string, before: T | undefined): Promise<T> {
-    let response: Response;
-    try {
-        response = await fetch(target(what));
-    } catch {
-        throw new Refusal(0, 'the daemon does not answer');
-    }
-    if (!response.ok) throw await refusalOf(response);
-    const tag = response.headers.get('etag');
-    if (before !== undefined && tag !== null && tags.get(before) === tag) {
-        await response.body?.cancel();
-        return before;
-    }
-    const answer = (await response.json()) as T;
-    if (tag !== null) tags.set(answer, tag);
-    return answer;
+export async function changed<T extends object>(what: string, before: T | undefined, signal?: AbortSignal): Promise<T> {
+    return ask(target(what), async (response) => {
+        const tag = response.headers.get('etag');
+        if (before !== undefined && tag !== null && tags.get(before) === tag) {
+            await response.body?.cancel();
+            return before;
+        }
+        const answer = (await response.json()) as T;
+        if (tag !== null) tags.set(answer, tag);
+        return answer;
+    }, signal);
 }
 
 /** A list, all its pages. */

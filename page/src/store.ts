@@ -9,6 +9,11 @@ import type { Answer, Event, Finding, Imbalance, Link, Rank, Topology, Window } 
 import { moment, parse, type Route } from './route.ts';
 
 const ASK_MS = 2000;
+/** A small question that is not answered by then is not answered. */
+const ASK_LIMIT_MS = 10_000;
+/** Beside two windows: how long the stream may be silent before the daemon is asked whether it is there. */
+const SILENT_MS = 5000;
+const WINDOW_MS = 10_000;
 const EVENT_MS = 500;
 const TOPOLOGY_MS = 60_000;
 const REMEMBERED = 720;
@@ -54,7 +59,7 @@ export function holds(window: Window | undefined, ms: number): boolean {
     return window !== undefined && ms >= window.window_start_ms && ms < window.window_end_ms;
 }
 
-class Store {
+export class Store {
     state: State = {
         route: parse(''), at: undefined, connection: 'asking', trouble: '', window: undefined, latest: undefined,
         topology: undefined, links: undefined, imbalance: [], events: [], findings: [], ranks: [], windows: undefined,
@@ -69,6 +74,12 @@ class Store {
     private running = false;
     private again = false;
     private stream: EventSource | undefined;
+    /** The stream ended since it said something: what comes next may be another daemon. */
+    private cut = false;
+    private asking = false;
+    /** Since the daemon was last heard of. */
+    private silentMs = 0;
+    private loading: AbortController | undefined;
 
     subscribe(listener: Listener): () => void {
         this.listeners.add(listener);
@@ -83,7 +94,7 @@ class Store {
     start(): void {
         addEventListener('hashchange', () => this.follow());
         document.addEventListener('visibilitychange', () => {
-            if (!document.hidden) void this.refresh();
+            if (!document.hidden) void this.onWindow();
         });
         this.follow();
         void this.listen();
@@ -101,43 +112,71 @@ class Store {
 
     /** Waits for windows: by the stream where there is one, by asking else. */
     private async listen(): Promise<void> {
-        await this.askWindows();
-        if (this.state.keeps && 'EventSource' in window) {
-            const stream = new EventSource('/api/v1/stream');
-            stream.addEventListener('window', () => void this.onWindow());
-            stream.addEventListener('event', () => this.soon());
-            stream.addEventListener('open', () => this.set({ connection: 'live', trouble: '' }));
-            stream.addEventListener('error', () => {
-                if (this.stream?.readyState === EventSource.CLOSED) this.stream = undefined;
-            });
-            this.stream = stream;
-        }
         setInterval(() => void this.ask(), ASK_MS);
+        await this.askWindows();
+    }
+
+    private openStream(): void {
+        const stream = new EventSource('/api/v1/stream');
+        stream.addEventListener('window', () => {
+            this.silentMs = 0;
+            void this.onWindow();
+        });
+        stream.addEventListener('event', () => this.soon());
+        stream.addEventListener('open', () => {
+            this.silentMs = 0;
+            // What is shown may be of a daemon that is no more.
+            if (this.cut) void this.onWindow();
+        });
+        stream.addEventListener('error', () => {
+            this.cut = true;
+            if (stream.readyState === EventSource.CLOSED && this.stream === stream) this.stream = undefined;
+        });
+        this.stream = stream;
     }
 
     /** Events come in numbers, most of them beside a window. */
     private soon(): void {
+        if (document.hidden) return;
         clearTimeout(this.timer);
         this.timer = setTimeout(() => void this.refresh(), EVENT_MS);
     }
 
-    /** The cheapest question that tells whether a window has closed, or the daemon is gone. */
+    /** The cheapest question that tells whether a window has closed, or the daemon is gone. A stream that is
+     * open says nothing of that: a network between may have lost it, or the daemon stands still. */
     private async ask(): Promise<void> {
-        if (document.hidden || (this.stream && this.stream.readyState === EventSource.OPEN)) return;
+        if (document.hidden || this.asking) return;
+        const { latest, connection } = this.state;
+        const streams = this.stream?.readyState === EventSource.OPEN;
+        this.silentMs += ASK_MS;
+        const length = latest ? latest.window_end_ms - latest.window_start_ms : WINDOW_MS;
+        if (streams && connection !== 'lost' && this.silentMs < 2 * length + SILENT_MS) return;
+        this.asking = true;
         try {
-            const answer = await get<Answer<Event>>('events', { kind: 'clock_skew', limit: 1 });
-            const w = windowOf(answer);
-            if (this.state.connection !== 'live') this.set({ connection: 'live', trouble: '' });
-            if (w && w.window_end_ms !== this.state.latest?.window_end_ms) await this.onWindow();
+            const answer = await get<Answer<Event>>('events', { kind: 'clock_skew', limit: 1 }, undefined, ASK_LIMIT_MS);
+            const news = windowOf(answer)?.window_end_ms !== this.state.latest?.window_end_ms;
+            this.silentMs = 0;
+            if (streams && news) this.endStream();
+            if (news || this.state.connection !== 'live') await this.onWindow();
         } catch (error) {
+            this.cut = true;
             this.lost(error);
+            this.loading?.abort(); // or what hangs holds up what comes after it
+        } finally {
+            this.asking = false;
         }
+    }
+
+    /** One that is silent while windows close; the next is opened with the windows. */
+    private endStream(): void {
+        this.stream?.close();
+        this.stream = undefined;
     }
 
     private async onWindow(): Promise<void> {
         if (document.hidden) return;
         clearTimeout(this.timer);
-        if (this.state.keeps) await this.askWindows();
+        if (this.state.keeps !== false) await this.askWindows();
         await this.refresh();
     }
 
@@ -151,6 +190,7 @@ class Store {
             const answer = await all<Window>('windows');
             const windows = answer.records.slice().sort((a, b) => a.window_end_ms - b.window_end_ms);
             this.set({ windows, keeps: true });
+            if (!this.stream && 'EventSource' in globalThis) this.openStream();
         } catch (error) {
             if (error instanceof Refusal && error.status === 404) this.set({ keeps: false });
         }
@@ -165,42 +205,49 @@ class Store {
         this.running = true;
         do {
             this.again = false;
-            await this.load().catch((error: unknown) => this.lost(error));
+            const loading = new AbortController();
+            this.loading = loading;
+            await this.load(loading.signal).catch((error: unknown) => {
+                // Who ended it has said why.
+                if (!loading.signal.aborted) this.lost(error);
+            });
         } while (this.again);
         this.running = false;
     }
 
     /** Of a moment; of now where that is not kept. */
-    private async imbalanceAt(at: number | undefined): Promise<Answer<Imbalance>> {
+    private async imbalanceAt(at: number | undefined, signal: AbortSignal): Promise<Answer<Imbalance>> {
         try {
-            return await all<Imbalance>('imbalance', at === undefined ? {} : { at_ms: at });
+            return await all<Imbalance>('imbalance', at === undefined ? {} : { at_ms: at }, signal);
         } catch (error) {
             if (at === undefined || !(error instanceof Refusal) || error.status !== 404) throw error;
-            return all<Imbalance>('imbalance');
+            return all<Imbalance>('imbalance', {}, signal);
         }
     }
 
-    private async load(): Promise<void> {
+    private async load(signal: AbortSignal): Promise<void> {
         const started = performance.now();
-        const at = this.state.at;
-        const imbalance = await this.imbalanceAt(at);
+        const { at } = this.state;
+        const anew = this.cut;
+        const imbalance = await this.imbalanceAt(at, signal);
         const shown = windowOf(imbalance);
         const isNow = at === undefined || !holds(shown, at);
         // Where that window is no longer kept, what is now is shown, whole.
         const query = isNow ? {} : { at_ms: at };
         const withLinks = WITH_LINKS.has(this.state.route.view);
-        const wanted = this.state.topology === undefined || Date.now() - this.topologyAt > TOPOLOGY_MS;
+        const wanted = anew || this.state.topology === undefined || Date.now() - this.topologyAt > TOPOLOGY_MS;
         const [topology, events, doctor, links, ranks] = await Promise.all([
-            wanted ? changed<Topology>('topology', this.state.topology) : Promise.resolve(this.state.topology as Topology),
-            all<Event>('events', query),
-            all<Finding>('doctor'),
-            withLinks ? all<Link>('links', query) : Promise.resolve({ records: this.state.links ?? [] }),
-            wanted ? all<Rank>('ranks') : Promise.resolve({ records: this.state.ranks }),
+            wanted ? changed<Topology>('topology', this.state.topology, signal) : Promise.resolve(this.state.topology as Topology),
+            all<Event>('events', query, signal),
+            all<Finding>('doctor', {}, signal),
+            withLinks ? all<Link>('links', query, signal) : Promise.resolve({ records: this.state.links ?? [] }),
+            wanted ? all<Rank>('ranks', {}, signal) : Promise.resolve({ records: this.state.ranks }),
         ]);
         if (at !== this.state.at) {
             this.again = true;
             return;
         }
+        if (anew) this.cut = false;
         if (wanted) this.topologyAt = Date.now();
         if (withLinks) this.linksOf = shown?.window_end_ms;
         if (!withLinks && WITH_LINKS.has(this.state.route.view)) this.again = true;

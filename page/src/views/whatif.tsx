@@ -9,6 +9,9 @@ import { clock } from '../text.ts';
 import { Empty, Section, Table } from '../ui.tsx';
 import { errorsOf, figuresOf, flowsText, movesOf, pathText, rangeText, type Figure, type Range } from '../whatif.ts';
 
+/** It may be computed for that long. */
+const COMPUTE_MS = 600_000;
+
 function Strip({ range, of }: { range: Range; of: Figure }): JSX.Element {
     const x = (value: number) => Math.min(100, 100 * value / of.top);
     return (
@@ -81,7 +84,7 @@ export function WhatIfOf(): JSX.Element | null {
     if (at !== undefined) return null;
     const compute = () => {
         set({ text: 'Computing …', waits: true });
-        get<Answer<WhatIf>>('whatif').then(
+        get<Answer<WhatIf>>('whatif', {}, undefined, COMPUTE_MS).then(
             (answer) => set({ answer, text: 'Computed.', waits: false }),
             (error: unknown) => {
                 const busy = error instanceof Refusal && error.status === 503;

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store against a daemon that answers, stands still, is away and comes back, without a clock.
+import assert from 'node:assert/strict';
+import { after, beforeEach, test } from 'node:test';
+import type { Store as StoreType } from '../src/store.ts';
+
+type Body = Record<string, unknown>;
+
+class FakeStream {
+    static readonly OPEN = 1;
+    static readonly CLOSED = 2;
+    static all: FakeStream[] = [];
+    readyState = 1;
+    private readonly listeners = new Map<string, () => void>();
+
+    constructor() {
+        FakeStream.all.push(this);
+    }
+
+    addEventListener(name: string, listener: () => void): void {
+        this.listeners.set(name, listener);
+    }
+
+    close(): void {
+        this.readyState = FakeStream.CLOSED;
+    }
+
+    says(name: string): void {
+        this.listeners.get(name)?.();
+    }
+}
+
+/** What is asked, and what the daemon does: an answer, a status, or nothing at all. */
+let asked: string[] = [];
+let daemon: (what: string, query: string) => Body | number | 'nothing' = () => 404;
+let ticks: (() => void)[] = [];
+let limits: { run: () => void; ms: number }[] = [];
+const kept = { fetch: globalThis.fetch, setInterval: globalThis.setInterval, setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout };
+
+function fakeFetch(url: string, options: { signal?: AbortSignal } = {}): Promise<Response> {
+    const [what = '', query = ''] = url.replace('/api/v1/', '').split('?');
+    asked.push(what);
+    const said = daemon(what, query);
+    if (said === 'nothing')
+        return new Promise((_, fail) => {
+            options.signal?.addEventListener('abort', () => fail(new DOMException('aborted', 'AbortError')));
+        });
+    return Promise.resolve(typeof said === 'number' ? new Response('no', { status: said }) : new Response(JSON.stringify(said)));
+}
+
+/** Until all that can go on has gone on. */
+async function settle(): Promise<void> {
+    for (let i = 0; i < 50; i++) await new Promise((done) => setImmediate(done));
+}
+
+async function tick(times = 1): Promise<void> {
+    for (let i = 0; i < times; i++) {
+        for (const run of ticks) run();
+        await settle();
+    }
+}
+
+/** The limits of all questions that hang. */
+async function expire(upToMs: number): Promise<void> {
+    for (const { run } of limits.filter((l) => l.ms <= upToMs)) run();
+    await settle();
+}
+
+const page = { hidden: false, hash: '#/fabric', seen: () => undefined as void, moved: () => undefined as void };
+
+async function open(hash = '#/fabric'): Promise<StoreType> {
+    page.hash = hash;
+    const { Store } = await import('../src/store.ts');
+    const store = new Store();
+    store.start();
+    await settle();
+    return store;
+}
+
+const span = (n: number) => ({ window_start_ms: n * 10_000, window_end_ms: (n + 1) * 10_000 });
+
+/** A daemon of two switches in window n; undefined: none has closed yet. */
+function running(n: number | undefined, more: Record<string, Body | number | 'nothing'> = {}) {
+    const head = n === undefined ? {} : span(n);
+    const all: Record<string, Body> = {
+        topology: { fabric: 'lab', switches: [
+            { name: 'leaf1', tier: 'leaf', ports: [{ name: 'u1', peer: 'spine1', peer_port: 'd1' }] },
+            { name: 'spine1', tier: 'spine', ports: [{ name: 'd1', peer: 'leaf1', peer_port: 'u1' }] },
+        ] },
+        windows: { records: n === undefined ? [] : [span(n - 1), span(n)] },
+        links: { ...head, records: n === undefined ? [] : [{ switch: 'leaf1', port: 'u1', flows: 3, bytes: 9, ...head }] },
+    };
+    return (what: string): Body | number | 'nothing' => more[what] ?? all[what] ?? { ...head, records: [] };
+}
+
+beforeEach(() => {
+    asked = [];
+    ticks = [];
+    limits = [];
+    FakeStream.all = [];
+    Object.assign(page, { hidden: false });
+    Object.assign(globalThis, {
+        fetch: fakeFetch, EventSource: FakeStream,
+        location: { get hash() { return page.hash; } },
+        document: { get hidden() { return page.hidden; }, addEventListener: (_: string, f: () => void) => { page.seen = f; } },
+        addEventListener: (_: string, f: () => void) => { page.moved = f; },
+        setInterval: (f: () => void) => { ticks.push(f); },
+        setTimeout: (run: () => void, ms: number) => limits.push({ run, ms }) - 1,
+        clearTimeout: (i: number | undefined) => { if (i !== undefined && limits[i]) limits[i] = { run: () => undefined, ms: Infinity }; },
+    });
+});
+
+after(() => Object.assign(globalThis, kept));
+
+test('a stream that is open and silent is no daemon that lives', async () => {
+    daemon = running(7);
+    const store = await open();
+    assert.equal(store.state.connection, 'live');
+    daemon = () => 'nothing';
+    await tick(20);
+    await expire(10_000);
+    assert.equal(store.state.connection, 'lost');
+    assert.equal(store.state.window?.window_end_ms, 80_000, 'what was last known stays');
+    await tick(100);
+    assert.ok(asked.filter((a) => a === 'events').length < 4, 'questions that hang do not heap up');
+});
+
+test('what hangs holds up nothing when the daemon is back', async () => {
+    daemon = running(7);
+    const store = await open();
+    daemon = () => 'nothing';
+    FakeStream.all[0]?.says('window');
+    await settle();
+    await tick(20);
+    await expire(10_000);
+    assert.equal(store.state.connection, 'lost');
+    daemon = running(9);
+    await expire(10_000);
+    await tick(1);
+    assert.equal(store.state.connection, 'live');
+    assert.equal(store.state.window?.window_end_ms, 100_000);
+});
+
+test('a stream that is silent while windows close is opened anew', async () => {
+    daemon = running(7);
+    const store = await open();
+    daemon = running(10);
+    await tick(20);
+    assert.equal(store.state.window?.window_end_ms, 110_000);
+    assert.equal(FakeStream.all.length, 2);
+    assert.equal(FakeStream.all[0]?.readyState, FakeStream.CLOSED);
+});
+
+test('after a restart the window of before is not shown as the one of now', async () => {
+    daemon = running(7);
+    const store = await open();
+    const stream = FakeStream.all[0];
+    assert.ok(stream);
+    stream.readyState = 0;
+    stream.says('error');
+    daemon = running(undefined);
+    stream.readyState = FakeStream.OPEN;
+    asked = [];
+    stream.says('open');
+    await settle();
+    assert.equal(store.state.connection, 'live');
+    assert.equal(store.state.window, undefined);
+    assert.ok(asked.includes('topology'), 'its topology may be another one');
+});
+
+test('a daemon that could not answer at first is asked again for its windows, and listened to', async () => {
+    daemon = running(7, { windows: 503 });
+    const store = await open();
+    assert.equal(store.state.keeps, undefined);
+    daemon = running(8);
+    await tick(1);
+    assert.equal(store.state.keeps, true);
+    assert.equal(FakeStream.all.length, 1);
+});
+
+test('what failed is asked again before the next window', async () => {
+    daemon = running(7, { doctor: 503 });
+    const store = await open();
+    assert.equal(store.state.connection, 'lost');
+    daemon = running(7);
+    await tick(1);
+    assert.equal(store.state.connection, 'live');
+    assert.equal(store.state.window?.window_end_ms, 80_000);
+});
+
+test('nothing is asked for a page that nobody sees; when it is seen, its windows are asked, too', async () => {
+    daemon = running(7);
+    const store = await open();
+    page.hidden = true;
+    asked = [];
+    daemon = running(300);
+    FakeStream.all[0]?.says('event');
+    FakeStream.all[0]?.says('window');
+    await expire(500);
+    await tick(5);
+    assert.deepEqual(asked, []);
+    page.hidden = false;
+    page.seen();
+    await settle();
+    assert.equal(store.state.window?.window_end_ms, 3_010_000);
+    assert.equal(store.state.windows?.[1]?.window_end_ms, 3_010_000);
+});
