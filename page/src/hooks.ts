@@ -2,7 +2,7 @@
 // How components look at the store, ask questions of their own, and know the space that they have.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, Refusal, target, type Query } from './api.ts';
-import { store, type State } from './store.ts';
+import { holds, store, type State } from './store.ts';
 
 export function useStore(): State {
     const [state, set] = useState(store.state);
@@ -11,6 +11,12 @@ export function useStore(): State {
         return store.subscribe(() => set(store.state));
     }, []);
     return state;
+}
+
+/** Whether what is shown is of a window before; flows, ranks and what the doctor says are of now all the same. */
+export function usePast(): boolean {
+    const { at, window: shown } = useStore();
+    return at !== undefined && holds(shown, at);
 }
 
 export interface Asked<T> {

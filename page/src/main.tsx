@@ -3,7 +3,7 @@
 import { options, render, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { blocksOf, toText } from './copytext.ts';
-import { isDark, setTheme, useStore } from './hooks.ts';
+import { isDark, setTheme, usePast, useStore } from './hooks.ts';
 import { format } from './route.ts';
 import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
@@ -117,7 +117,9 @@ function Help({ close }: { close: () => void }): JSX.Element {
 /** Whenever something is lost, late or silent. */
 function Banner(): JSX.Element | null {
     const { findings, events, route, fabric, window: shown } = useStore();
-    const warnings = findings.filter((f) => f.severity !== 'info');
+    const past = usePast();
+    // What the doctor says is of now.
+    const warnings = past ? [] : findings.filter((f) => f.severity !== 'info');
     const late = events.filter((e) => !e.cleared && (e.kind === 'loss' || e.kind === 'silent_exporter' || e.kind === 'clock_skew'));
     const first = warnings[0];
     if (fabric?.mute && fabric.ways.size > 0 && shown && !first && late.length === 0)

@@ -252,7 +252,8 @@ export class Store {
         if (withLinks) this.linksOf = shown?.window_end_ms;
         if (!withLinks && WITH_LINKS.has(this.state.route.view)) this.again = true;
         if (isNow && shown) this.memory.add(shown.window_end_ms, imbalance.records);
-        const fabric = fabricOf(topology, links.records, events.records, doctor.records);
+        // The doctor says what is down now.
+        const fabric = fabricOf(topology, links.records, events.records, isNow ? doctor.records : []);
         this.set({
             topology, imbalance: imbalance.records, events: events.records, findings: doctor.records, links: links.records,
             ranks: ranks.records, fabric, window: shown, connection: 'live', trouble: '',

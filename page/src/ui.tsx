@@ -2,7 +2,7 @@
 // The parts that views are made of.
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useStore } from './hooks.ts';
+import { usePast, useStore } from './hooks.ts';
 import { byName, type LinkState } from './model.ts';
 import type { Flow, Hop } from './records.ts';
 import { format, kept } from './route.ts';
@@ -131,6 +131,11 @@ export function Facts({ of }: { of: (Fact | false | undefined)[] }): JSX.Element
 
 export function Empty({ children }: { children: ComponentChildren }): JSX.Element {
     return <p class="empty">{children}</p>;
+}
+
+/** Said where a moment before is looked at, and this is not of it. */
+export function OfNow({ what }: { what: string }): JSX.Element | null {
+    return usePast() ? <p class="note">{what} of now, not of then.</p> : null;
 }
 
 export interface Column<R> {

@@ -205,3 +205,13 @@ test('nothing is asked for a page that nobody sees; when it is seen, its windows
     assert.equal(store.state.window?.window_end_ms, 3_010_000);
     assert.equal(store.state.windows?.[1]?.window_end_ms, 3_010_000);
 });
+
+test('what the doctor finds down now was not down then', async () => {
+    const found = [{ switch: 'leaf1', port: 'u1', text: 'the link to spine1 d1 is down: a port of it is down' }];
+    daemon = (what, query) => (query.startsWith('at_ms') ? running(7) : running(9, { doctor: { ...span(9), records: found } }))(what);
+    const then = await open('#/fabric?at=75000');
+    assert.equal(then.state.window?.window_end_ms, 80_000);
+    assert.equal(then.state.fabric?.ways.get('leaf1/u1')?.state, 'used');
+    const now = await open();
+    assert.equal(now.state.fabric?.ways.get('leaf1/u1')?.state, 'down');
+});

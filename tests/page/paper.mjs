@@ -35,7 +35,7 @@ const address = (l, h) => `10.${Math.floor(l / 250) + 1}.${l % 250}.${h + 1}`;
 
 export class Paper {
     constructor({ leaves = 4, spines = 4, flows = 64, windowMs = 10_000, calm = false, start = Date.now() } = {}) {
-        Object.assign(this, { leaves, spines, windowMs, calm, lacking: {} }); // what a window's figures lack
+        Object.assign(this, { leaves, spines, windowMs, calm, lacking: {}, faults: new Map() }); // what a window's figures lack; status by answer, of those that fail
         this.number = Math.floor(start / windowMs);
         this.flows = this.makeFlows(flows);
         this.topology = this.makeTopology();
@@ -417,6 +417,12 @@ export function serve(paper, files, port = 0) {
             response.write(': here\n\n');
             streams.add(response);
             request.on('close', () => streams.delete(response));
+            return;
+        }
+        const fault = paper.faults.get(api?.[1]);
+        if (fault) {
+            response.writeHead(fault, { 'Content-Type': 'application/problem+json' });
+            response.end(JSON.stringify({ type: 'about:blank', title: 'Service Unavailable', status: fault, detail: 'too much is in progress at once' }));
             return;
         }
         if (api) {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in Debian's Chromium: over the lab of namespaces, served by the real daemon, where a
 collision is made on purpose (source ports that the kernel's own hash puts on one link); over such a lab
-with a training job of 64 ranks (training.py); and over fabrics on paper (paper.mjs, tiers.mjs) for sizes
-and texts that no lab has. Pictures go to --shots."""
+with a training job of 64 ranks (training.py); and over fabrics on paper (paper.mjs, tiers.mjs) for sizes,
+texts and failures that no lab has. Pictures go to --shots."""
 import argparse
 import json
 import os
@@ -133,7 +133,7 @@ def main():
                         help="where they and node_modules are (standard: here)")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 10000)
     parser.add_argument("--tiers", type=int, choices=(2, 3), default=2, help="of the lab (2)")
-    parser.add_argument("--only", choices=("lab", "job", "paper", "tiers"))
+    parser.add_argument("--only", choices=("lab", "job", "paper", "states", "tiers"))
     args = parser.parse_args()
     end_tidily()
     build = Path(args.build).resolve()
@@ -146,6 +146,7 @@ def main():
     counts = [0, 0]
     files = build / "page" / "dist"
     runs = {"paper": lambda: pass_on(node(args.scripts, "check_paper.mjs", files, shots)),
+            "states": lambda: pass_on(node(args.scripts, "check_states.mjs", files, shots)),
             "tiers": lambda: pass_on(node(args.scripts, "check_tiers.mjs", files, shots)),
             "lab": lambda: over_the_lab(args, shots),
             "job": lambda: over_a_job(args, shots)}

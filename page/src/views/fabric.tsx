@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Drawing } from '../drawing.tsx';
-import { useDark, useStore } from '../hooks.ts';
+import { useDark, usePast, useStore } from '../hooks.ts';
 import { Matrix } from '../matrix.tsx';
 import { byScope, byWorst, isSmall, verdictText, type Fabric, type Way } from '../model.ts';
 import type { Event, Finding } from '../records.ts';
@@ -80,7 +80,8 @@ export function FabricView(): JSX.Element {
     const { fabric, events, findings, imbalance, route } = useStore();
     const [said, say] = useState('');
     const measure: Measure = route.params['by'] === 'share' ? 'share' : 'use';
-    const trouble = useMemo(() => troubles(events, findings), [events, findings]);
+    const past = usePast();
+    const trouble = useMemo(() => troubles(events, past ? [] : findings), [events, findings, past]);
     const standing = events.filter((e) => !e.cleared).sort(byWorst);
     if (!fabric) return <Empty>Asking the daemon …</Empty>;
     const worst = imbalance.filter((i) => i.verdict !== 'idle').sort(byScope).slice(0, 8);

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Explanation, Hop, Link, Path } from '../records.ts';
 import { bytes, clock, count, flowKey, flowText, hopsText, percent, rate, words } from '../text.ts';
-import { A, Bar, change, Empty, Facts, FlowLink, Hops, HostLink, JobLink, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
+import { A, Bar, change, Empty, Facts, FlowLink, Hops, HostLink, JobLink, OfNow, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
 import { EventCard, EventsOf } from './events.tsx';
 import { ProbeOf } from './probes.tsx';
 
@@ -55,6 +55,7 @@ export function FlowsView(): JSX.Element {
         <>
             <h1>Flows</h1>
             <p class="lead">{asked.answer ? `${count(asked.answer.total ?? paths.length)} ${state || 'in all'}${host ? ` at ${host}` : ''}; rates and paths as they are now.` : 'Asking …'}</p>
+            <OfNow what="These flows are those" />
             <div class="filters" data-nocopy>
                 <span class="choice" role="group" aria-label="State">
                     <A view="flows" params={{ host }} current={!state}>All</A>
@@ -171,6 +172,7 @@ export function FlowView(): JSX.Element {
     return (
         <>
             <h1>Flow <span class="tuple">{text}</span></h1>
+            <OfNow what="Path and figures are those" />
             <FlowFacts p={path} />
             <Section title="Path"><Way path={path} links={asked.answer?.links ?? []} id="hops" /></Section>
             <ProbeOf flow={name} />

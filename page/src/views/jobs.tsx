@@ -6,7 +6,7 @@ import { byName, slowdown } from '../model.ts';
 import type { Answer, Communicator, Edge, Path, Rank } from '../records.ts';
 import { palette, STEPS } from '../scale.ts';
 import { bytes, clock, count, nanoseconds, notInSums, plural, rate, ratio } from '../text.ts';
-import { A, change, Empty, Facts, HostLink, JobLink, PortLink, Section, Table } from '../ui.tsx';
+import { A, change, Empty, Facts, HostLink, JobLink, OfNow, PortLink, Section, Table } from '../ui.tsx';
 import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
@@ -78,6 +78,7 @@ export function JobsView(): JSX.Element {
     return (
         <>
             <h1>Jobs</h1>
+            <OfNow what="Ranks are those" />
             {jobs.length === 0
                 ? <Empty>{asked.refusal || (asked.answer ? 'No rank is known. Ranks come from the NCCL plugin inside the jobs (fabrictrace-agent(8)).' : 'Asking …')}</Empty>
                 : <Table id="jobs" label="Jobs" rows={jobs} rowKey={(j) => j.name} columns={[
@@ -205,6 +206,7 @@ export function JobView(): JSX.Element {
     return (
         <>
             <h1>Job {real || 'without a name'}</h1>
+            <OfNow what="Ranks, flows and sums are those" />
             <Facts of={[
                 ['Processes', `${count(processesOf(ranks))}, in ${plural(comms.length, 'communicator')}: ${plural(ranks.filter((r) => !r.closed).length, 'rank')} in all`],
                 ['Hosts', [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName).slice(0, 12).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)],

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JSX } from 'preact';
 import { Chart } from '../chart.tsx';
-import { useAnswer, useStore } from '../hooks.ts';
+import { useAnswer, usePast, useStore } from '../hooks.ts';
 import { byName, portKey, type LinkState, type Way } from '../model.ts';
 import type { Answer, Finding, Link, Path } from '../records.ts';
 import { bytes, count, nanoseconds, percent, plural, rate, ratio } from '../text.ts';
-import { A, Bar, Empty, Facts, GroupLink, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
+import { A, Bar, Empty, Facts, GroupLink, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 
@@ -104,9 +104,11 @@ export function findingsAt(findings: Finding[], sw: string, port?: string): Find
 }
 
 export function Findings({ of }: { of: Finding[] }): JSX.Element | null {
+    const past = usePast();
     if (of.length === 0) return null;
     return (
         <ul class="findings">
+            {past ? <li>The doctor says now, not then:</li> : null}
             {of.map((f) => <li key={`${f.switch}/${f.port}/${f.text}`}><strong>{f.port ?? f.device ?? ''}</strong> {f.text}{f.advice ? <span class="advice"> — {f.advice}</span> : ''}</li>)}
         </ul>
     );
@@ -140,7 +142,7 @@ function LinkFacts({ way, link }: { way: Way | undefined; link: Link | undefined
 }
 
 export function LinkView(): JSX.Element {
-    const { route, fabric, links, findings, at } = useStore();
+    const { route, fabric, links, findings } = useStore();
     const [sw = '', ...rest] = route.names;
     const port = rest.join('/');
     const key = portKey(sw, port);
@@ -161,7 +163,7 @@ export function LinkView(): JSX.Element {
             {back ? <p>The other direction: <PortLink sw={back.switch} port={back.port} />, {back.state === 'used' ? `${percent(back.use)} used` : <StateMark state={back.state} />}</p> : null}
             <EventsOf test={(e) => e.evidence?.switch === sw && e.evidence.port === port} none="No active event on this link." />
             <Section title="Flows on it">
-                {at === undefined ? null : <p class="note">Flows are those of now, not of then.</p>}
+                <OfNow what="Flows are those" />
                 {flows.length === 0
                     ? <Empty>{asked.refusal || (asked.answer ? 'No flow is known to cross it.' : 'Asking …')}</Empty>
                     : <FlowsTable id="link-flows" paths={flows} />}

@@ -5,7 +5,7 @@ import { useAnswer, useStore } from '../hooks.ts';
 import { byName, portKey, type Way } from '../model.ts';
 import type { Answer, Host, Path, Port, QueuePair, Rank } from '../records.ts';
 import { clock, count, percent, plural, rate, words } from '../text.ts';
-import { A, Bar, Empty, Facts, FlowLink, HostLink, JobLink, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
+import { A, Bar, Empty, Facts, FlowLink, HostLink, JobLink, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 import { Findings, findingsAt } from './links.tsx';
@@ -97,6 +97,7 @@ export function HostView(): JSX.Element {
     return (
         <>
             <h1>Host {name}</h1>
+            <OfNow what="Flows, queue pairs and ranks are those" />
             {topology && !host ? <Empty>The topology has no such host; what other sources report of it is below.</Empty> : null}
             <Facts of={[
                 ...(host?.nics ?? []).map((n, i): [string, JSX.Element] => [

@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Finding, Loss } from '../records.ts';
 import { clock, count, words } from '../text.ts';
-import { Empty, HostLink, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
+import { Empty, HostLink, OfNow, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
 
 function Where({ f }: { f: Finding }): JSX.Element {
     if (f.switch && f.port) return <PortLink sw={f.switch} port={f.port} />;
@@ -43,6 +43,7 @@ export function UnseenView(): JSX.Element {
     return (
         <>
             <h1>What is not seen</h1>
+            <OfNow what="What the doctor finds and what was lost are" />
             <Section title="Doctor">
                 {order.length === 0
                     ? <Empty>The doctor finds nothing that is missing.</Empty>
