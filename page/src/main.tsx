@@ -7,9 +7,9 @@ import { isDark, setTheme, usePast, useStore } from './hooks.ts';
 import { format } from './route.ts';
 import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
-import { holds, store } from './store.ts';
+import { hasLinks, holds, store, waits } from './store.ts';
 import { clean, clock, count } from './text.ts';
-import { A, change, go } from './ui.tsx';
+import { A, change, Empty, go } from './ui.tsx';
 import { EventsView } from './views/events.tsx';
 import { FabricView } from './views/fabric.tsx';
 import { FlowsView, FlowView } from './views/flows.tsx';
@@ -116,13 +116,14 @@ function Help({ close }: { close: () => void }): JSX.Element {
 
 /** Whenever something is lost, late or silent. */
 function Banner(): JSX.Element | null {
-    const { findings, events, route, fabric, window: shown } = useStore();
+    const state = useStore();
+    const { findings, events, route, fabric, window: shown } = state;
     const past = usePast();
     // What the doctor says is of now.
     const warnings = past ? [] : findings.filter((f) => f.severity !== 'info');
     const late = events.filter((e) => !e.cleared && (e.kind === 'loss' || e.kind === 'silent_exporter' || e.kind === 'clock_skew'));
     const first = warnings[0];
-    if (fabric?.mute && fabric.ways.size > 0 && shown && !first && late.length === 0)
+    if (fabric?.mute && hasLinks(state) && fabric.ways.size > 0 && shown && !first && late.length === 0)
         return (
             <aside class="banner" aria-label="Not seen">
                 <span aria-hidden="true">▲</span> <strong>Nothing is seen.</strong> No sample and no counter of any switch came in this window. To do: look whether fabrictrace-switchpoll runs and reaches this daemon, and whether the switches send it sFlow.
@@ -176,7 +177,8 @@ function useKeys(setHelp: (on: boolean) => void): void {
 }
 
 function Page(): JSX.Element {
-    const { route, events, findings, fabric, connection, window: shown } = useStore();
+    const state = useStore();
+    const { route, events, findings, fabric, connection, window: shown } = state;
     const [help, setHelp] = useState(false);
     useKeys(setHelp);
     const standing = events.filter((e) => !e.cleared && e.severity !== 'info').length;
@@ -209,7 +211,7 @@ function Page(): JSX.Element {
                 <Scrubber />
             </header>
             <Banner />
-            <main id="main" tabIndex={-1} class={`view-${route.view}`} data-shown={where}><View key={where} /></main>
+            <main id="main" tabIndex={-1} class={`view-${route.view}`} data-shown={where}>{waits(state) ? <Empty>Asking …</Empty> : <View key={where} />}</main>
             <footer data-nocopy><span>fabrictrace listens; it sends nothing into the fabric.</span> <a href="licences.txt">Licences</a></footer>
             {help ? <Help close={() => setHelp(false)} /> : null}
         </>

@@ -33,6 +33,8 @@ export interface State {
     latest: Window | undefined;
     topology: Topology | undefined;
     links: Link[] | undefined;
+    /** The end of the window that they are of. */
+    linksOf: number | undefined;
     imbalance: Imbalance[];
     events: Event[];
     findings: Finding[];
@@ -41,8 +43,6 @@ export interface State {
     /** Whether the daemon keeps what was; undefined: not known yet. */
     keeps: boolean | undefined;
     fabric: Fabric | undefined;
-    /** How long fetching and working out the last window took. */
-    costMs: number;
 }
 
 type Listener = () => void;
@@ -55,6 +55,16 @@ function windowOf(a: Answer<unknown>): Window | undefined {
 /** Of these views the links are part; at 512 x 32 they are most of what a window says. */
 const WITH_LINKS = new Set(['fabric', 'links', 'link', 'switch', 'imbalance']);
 
+/** Whether the links, and the fabric that they tell of, are of the window that is shown. */
+export function hasLinks(state: State): boolean {
+    return state.links !== undefined && state.linksOf === state.window?.window_end_ms;
+}
+
+/** A view of links does not show those of another window: it waits. */
+export function waits(state: State): boolean {
+    return state.fabric !== undefined && WITH_LINKS.has(state.route.view) && !hasLinks(state);
+}
+
 export function holds(window: Window | undefined, ms: number): boolean {
     return window !== undefined && ms >= window.window_start_ms && ms < window.window_end_ms;
 }
@@ -62,15 +72,13 @@ export function holds(window: Window | undefined, ms: number): boolean {
 export class Store {
     state: State = {
         route: parse(''), at: undefined, connection: 'asking', trouble: '', window: undefined, latest: undefined,
-        topology: undefined, links: undefined, imbalance: [], events: [], findings: [], ranks: [], windows: undefined,
-        keeps: undefined, fabric: undefined, costMs: 0,
+        topology: undefined, links: undefined, linksOf: undefined, imbalance: [], events: [], findings: [], ranks: [], windows: undefined,
+        keeps: undefined, fabric: undefined,
     };
     readonly memory = new Memory(REMEMBERED, REMEMBERED_GROUPS);
     private listeners = new Set<Listener>();
     private topologyAt = 0;
     private timer: ReturnType<typeof setTimeout> | undefined;
-    /** The end of the window that the links are of. */
-    private linksOf: number | undefined;
     private running = false;
     private again = false;
     private stream: EventSource | undefined;
@@ -106,8 +114,7 @@ export class Store {
         const at = moment(route.params);
         const moved = at !== this.state.at;
         this.set({ route, at });
-        const stale = WITH_LINKS.has(route.view) && this.linksOf !== this.state.window?.window_end_ms;
-        if (moved || this.state.window === undefined || stale) void this.refresh();
+        if (moved || this.state.window === undefined || waits(this.state)) void this.refresh();
     }
 
     /** Waits for windows: by the stream where there is one, by asking else. */
@@ -226,7 +233,6 @@ export class Store {
     }
 
     private async load(signal: AbortSignal): Promise<void> {
-        const started = performance.now();
         const { at } = this.state;
         const anew = this.cut;
         const imbalance = await this.imbalanceAt(at, signal);
@@ -235,12 +241,14 @@ export class Store {
         // Where that window is no longer kept, what is now is shown, whole.
         const query = isNow ? {} : { at_ms: at };
         const withLinks = WITH_LINKS.has(this.state.route.view);
+        // A window's links stay as they are; events may come by the second.
+        const have = !anew && shown !== undefined && this.state.linksOf === shown.window_end_ms;
         const wanted = anew || this.state.topology === undefined || Date.now() - this.topologyAt > TOPOLOGY_MS;
         const [topology, events, doctor, links, ranks] = await Promise.all([
             wanted ? changed<Topology>('topology', this.state.topology, signal) : Promise.resolve(this.state.topology as Topology),
             all<Event>('events', query, signal),
             all<Finding>('doctor', {}, signal),
-            withLinks ? all<Link>('links', query, signal) : Promise.resolve({ records: this.state.links ?? [] }),
+            withLinks && !have ? all<Link>('links', query, signal) : Promise.resolve({ records: this.state.links ?? [] }),
             wanted ? all<Rank>('ranks', {}, signal) : Promise.resolve({ records: this.state.ranks }),
         ]);
         if (at !== this.state.at) {
@@ -249,17 +257,16 @@ export class Store {
         }
         if (anew) this.cut = false;
         if (wanted) this.topologyAt = Date.now();
-        if (withLinks) this.linksOf = shown?.window_end_ms;
         if (!withLinks && WITH_LINKS.has(this.state.route.view)) this.again = true;
         if (isNow && shown) this.memory.add(shown.window_end_ms, imbalance.records);
         // The doctor says what is down now.
         const fabric = fabricOf(topology, links.records, events.records, isNow ? doctor.records : []);
         this.set({
-            topology, imbalance: imbalance.records, events: events.records, findings: doctor.records, links: links.records,
+            topology, imbalance: imbalance.records, events: events.records, findings: doctor.records,
+            ...(withLinks ? { links: links.records, linksOf: shown?.window_end_ms } : {}),
             ranks: ranks.records, fabric, window: shown, connection: 'live', trouble: '',
-            ...(isNow ? { latest: shown } : {}), costMs: performance.now() - started,
+            ...(isNow ? { latest: shown } : {}),
         });
-        performance.measure('fabrictrace:update', { start: started, end: performance.now() });
     }
 }
 

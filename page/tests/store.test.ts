@@ -2,7 +2,7 @@
 // The store against a daemon that answers, stands still, is away and comes back, without a clock.
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import type { Store as StoreType } from '../src/store.ts';
+import { hasLinks, waits, type Store as StoreType } from '../src/store.ts';
 
 type Body = Record<string, unknown>;
 
@@ -214,4 +214,49 @@ test('what the doctor finds down now was not down then', async () => {
     assert.equal(then.state.fabric?.ways.get('leaf1/u1')?.state, 'used');
     const now = await open();
     assert.equal(now.state.fabric?.ways.get('leaf1/u1')?.state, 'down');
+});
+
+test('links are of the window that is shown, or are waited for', async () => {
+    daemon = running(7);
+    const store = await open('#/events');
+    assert.equal(asked.filter((a) => a === 'links').length, 0);
+    assert.ok(!hasLinks(store.state) && !waits(store.state), 'no view of links, no word of them');
+    daemon = running(8, { links: 'nothing' });
+    page.hash = '#/links';
+    page.moved();
+    await settle();
+    assert.ok(waits(store.state));
+    daemon = running(8);
+    await tick(20);
+    await expire(60_000);
+    await tick(1);
+    assert.ok(hasLinks(store.state) && !waits(store.state));
+    assert.equal(store.state.links?.length, 1);
+});
+
+test('the links of a window are asked for once', async () => {
+    daemon = running(7);
+    const store = await open();
+    for (let i = 0; i < 5; i++) {
+        FakeStream.all[0]?.says('event');
+        await expire(500);
+    }
+    assert.equal(asked.filter((a) => a === 'events').length, 6);
+    assert.equal(asked.filter((a) => a === 'links').length, 1);
+    daemon = running(8);
+    FakeStream.all[0]?.says('window');
+    await settle();
+    assert.equal(asked.filter((a) => a === 'links').length, 2);
+    assert.ok(hasLinks(store.state));
+});
+
+test('nothing is left behind with each window', async () => {
+    daemon = running(7);
+    await open();
+    for (let n = 8; n < 20; n++) {
+        daemon = running(n);
+        FakeStream.all[0]?.says('window');
+        await settle();
+    }
+    assert.equal(performance.getEntriesByType('measure').length, 0);
 });
