@@ -138,6 +138,12 @@ export function OfNow({ what }: { what: string }): JSX.Element | null {
     return usePast() ? <p class="note">{what} of now, not of then.</p> : null;
 }
 
+/** Before the first answer nothing is said of events, figures or what is missing: that there are none least of all. */
+export function NotYet(): JSX.Element {
+    const { connection } = useStore();
+    return <Empty>{connection === 'lost' ? 'Not known: the daemon has not answered.' : 'Asking …'}</Empty>;
+}
+
 export interface Column<R> {
     key: string;
     title: string;

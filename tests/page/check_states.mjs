@@ -45,7 +45,40 @@ async function past(page, url, paper) {
     check('and the banner leaves it out', await page.locator('.banner').count() === 0);
 }
 
-const PARTS = { past };
+/** Opened at a view that does not ask for links, as a bookmark is: nothing is made of there being none. */
+async function direct(page, url) {
+    for (const view of ['events', 'flows', 'jobs', 'hosts', 'unseen', 'fabric']) {
+        await shown(page, url, view);
+        check(`${view} opened at once: no word that nothing is seen`, await page.locator('.banner').count() === 0, await page.locator('.banner').allTextContents().then(String));
+    }
+}
+direct.paper = { calm: true };
+
+/** One answer is refused: of what the daemon has not said the page does not say that there is none. */
+async function refused(page, url, paper) {
+    paper.faults.set('doctor', 503);
+    const none = /No active event|No such event|finds nothing|No window has closed|Nothing is known of it|No link is|none of its flows collides/;
+    for (const view of ['fabric', 'events', 'events/collision', 'imbalance', 'links', 'unseen', 'host/gpu1', 'link/leaf1/Ethernet50', 'switch/leaf1', 'job/88']) {
+        await page.goto('about:blank');
+        await page.goto(`${url}#/${view}`);
+        await page.waitForSelector('header[data-connection=lost]');
+        await page.waitForFunction(() => !/Asking/.test(document.querySelector('main')?.textContent ?? 'Asking'));
+        const said = await text(page);
+        check(`${view}: nothing is said not to be that is not known`, !none.test(said) && (view.startsWith('job') || /Not known: the daemon has not answered/.test(said)), said.slice(0, 300));
+    }
+    paper.faults.clear();
+    await page.waitForSelector('header[data-connection=live]');
+    check('it is asked again', true);
+    await page.waitForSelector('main .facts');
+    check('and then it is said', /none of its flows collides|where its elephants collide/.test(await text(page)), await text(page));
+    paper.ranks = () => [];
+    await shown(page, url, 'job/88');
+    await page.waitForFunction(() => /Flows\d+, /.test(document.querySelector('main .facts')?.textContent ?? ''));
+    const facts = await text(page, 'main .facts');
+    check('a job that no plugin reports of has no figures of ranks', /Processesnot known: no NCCL plugin/.test(facts) && !/0 ranks|none stands out/.test(facts), facts);
+}
+
+const PARTS = { past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

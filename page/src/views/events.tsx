@@ -6,7 +6,7 @@ import { byWorst, slowdown } from '../model.ts';
 import type { Answer, Event, Victim } from '../records.ts';
 import { format } from '../route.ts';
 import { age, clock, count, flowText, plural, probability, rate, ratio, tenth, words } from '../text.ts';
-import { A, Empty, Facts, FlowLink, GroupLink, Hops, HostLink, JobLink, PortLink, Section, SwitchLink, Table, Word, type Fact } from '../ui.tsx';
+import { A, Empty, Facts, FlowLink, GroupLink, Hops, HostLink, JobLink, NotYet, PortLink, Section, SwitchLink, Table, Word, type Fact } from '../ui.tsx';
 
 /** An event's own place in the list. */
 function eventId(e: Event): string {
@@ -102,7 +102,7 @@ export function EventCard({ event, open }: { event: Event; open: boolean }): JSX
 const OVER_MS = 3_600_000;
 
 export function EventsView(): JSX.Element {
-    const { events, route, window: shown, keeps } = useStore();
+    const { events, route, window: shown, keeps, fabric } = useStore();
     const over = route.params['over'] === '1';
     const from = (shown?.window_end_ms ?? Date.now()) - OVER_MS;
     const asked = useAnswer<Answer<Event>>(over && keeps ? 'events' : '', { from_ms: from });
@@ -123,7 +123,8 @@ export function EventsView(): JSX.Element {
                     ? <a href={format({ ...route, params: { ...route.params, over: over ? '' : '1' } })} class="toggle" aria-current={over ? 'true' : undefined}>with what is over, last hour</a>
                     : null}
             </div>
-            {rows.length === 0 ? <Empty>{kind ? 'No such event is active.' : 'No active event: no collision, no fault, no link down.'}</Empty> : null}
+            {!fabric && rows.length === 0 ? <NotYet /> : null}
+            {fabric && rows.length === 0 ? <Empty>{kind ? 'No such event is active.' : 'No active event: no collision, no fault, no link down.'}</Empty> : null}
             <div class="cards">{rows.slice(0, 100).map((e, i) => <EventCard key={`${eventId(e)}/${e.since_ms}`} event={e} open={i < 3 || subject !== ''} />)}</div>
             {rows.length > 100 ? <p class="empty">{rows.length - 100} more of less weight are not shown; choose a kind.</p> : null}
         </>
@@ -132,11 +133,11 @@ export function EventsView(): JSX.Element {
 
 /** Those that name something. */
 export function EventsOf({ test, none }: { test: (e: Event) => boolean; none: string }): JSX.Element {
-    const { events } = useStore();
+    const { events, fabric } = useStore();
     const found = events.filter(test).sort(byWorst);
     return (
         <Section title="Events">
-            {found.length === 0 ? <Empty>{none}</Empty> : null}
+            {found.length > 0 ? null : fabric ? <Empty>{none}</Empty> : <NotYet />}
             <div class="cards">{found.slice(0, 20).map((e, i) => <EventCard key={eventId(e)} event={e} open={i === 0} />)}</div>
         </Section>
     );

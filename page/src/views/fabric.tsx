@@ -9,7 +9,7 @@ import type { Event, Finding } from '../records.ts';
 import { format } from '../route.ts';
 import { css } from '../scale.ts';
 import { count, percent, plural, probability, tenth } from '../text.ts';
-import { A, Empty, GroupLink, PortLink, Section, StateMark, Table, Word } from '../ui.tsx';
+import { A, Empty, GroupLink, NotYet, PortLink, Section, StateMark, Table, Word } from '../ui.tsx';
 import type { Measure } from '../wayinfo.ts';
 import { EventLine } from './events.tsx';
 
@@ -83,7 +83,7 @@ export function FabricView(): JSX.Element {
     const past = usePast();
     const trouble = useMemo(() => troubles(events, past ? [] : findings), [events, findings, past]);
     const standing = events.filter((e) => !e.cleared).sort(byWorst);
-    if (!fabric) return <Empty>Asking the daemon …</Empty>;
+    if (!fabric) return <NotYet />;
     const worst = imbalance.filter((i) => i.verdict !== 'idle').sort(byScope).slice(0, 8);
     return (
         <div class={isSmall(fabric) ? 'overview' : 'overview overview-large'}>

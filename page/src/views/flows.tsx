@@ -134,7 +134,7 @@ function PathHistory({ flow }: { flow: Path['flow'] }): JSX.Element {
     const records = (asked.answer?.records ?? []).slice().reverse();
     // A path that stays is one line.
     const changes = records.filter((r, i) => i === records.length - 1 || hopsText(r.hops) !== hopsText(records[i + 1]?.hops) || r.state !== records[i + 1]?.state);
-    if (changes.length === 0) return <Empty>{asked.refusal || 'No earlier path is kept.'}</Empty>;
+    if (changes.length === 0) return <Empty>{asked.refusal || (asked.answer ? 'No earlier path is kept.' : 'Asking …')}</Empty>;
     return (
         <Table id="path-history" label="Paths that it took" rows={changes} rowKey={(r) => String(r.window_end_ms)} columns={[
             { key: 'from', title: 'From', cell: (r) => clock(r.path_since_ms ?? r.window_start_ms) },

@@ -9,7 +9,7 @@ import { byScope, lacks, verdictRank, verdictText } from '../model.ts';
 import type { Answer, Imbalance } from '../records.ts';
 import { moment } from '../route.ts';
 import { clock, count, percent, plural, probability, ratio, tenth } from '../text.ts';
-import { change, Empty, Facts, GroupLink, Section, Table, Word } from '../ui.tsx';
+import { change, Empty, Facts, GroupLink, NotYet, Section, Table, Word } from '../ui.tsx';
 import { store } from '../store.ts';
 import { HashOf } from './choices.tsx';
 import { LinksTable } from './links.tsx';
@@ -98,7 +98,7 @@ function Compare({ series, here }: { series: Imbalance[]; here: Imbalance | unde
 }
 
 function Chosen({ record, scope, name }: { record: Imbalance | undefined; scope: string; name: string }): JSX.Element {
-    const { keeps, window: shown, links } = useStore();
+    const { keeps, window: shown, links, fabric } = useStore();
     const key = `${scope}/${name}`;
     const asked = useAnswer<Answer<Imbalance>>(keeps ? 'history' : '', { kind: 'imbalance', key });
     const own = store.memory.of(key);
@@ -118,7 +118,7 @@ function Chosen({ record, scope, name }: { record: Imbalance | undefined; scope:
                         record.spine_crossings_avoidable !== undefined && record.spine_crossings_avoidable > 0 && ['Avoidable crossings', `${count(record.spine_crossings_avoidable)} flows crossed a spine though both ends hang on one leaf, ${percent(record.spine_crossings_avoidable_share)} of the bytes`],
                         record.rail_crossings !== undefined && record.rail_crossings > 0 && ['Rail crossings', `${count(record.rail_crossings)} flows, ${percent(record.rail_crossings_share)} of the bytes`],
                     ]} />
-                    : <Empty>Nothing is known of it in this window.</Empty>}
+                    : fabric ? <Empty>Nothing is known of it in this window.</Empty> : <NotYet />}
                 <Over name={name} series={series} unlike={unlike} />
             </Section>
             <Section title="Before and after"><Compare series={series} here={record} /></Section>
@@ -140,7 +140,7 @@ export function ImbalanceView(): JSX.Element {
             <Chosen key={`${scope}/${name}`} record={record} scope={record?.scope ?? scope} name={record?.name ?? name} />
             <Section title="Groups, layers, fabric">
                 {rows[0] && lacks(rows[0]) ? <p class="note">Of this window: {lacks(rows[0])}.</p> : null}
-                {rows.length === 0
+                {!fabric ? <NotYet /> : rows.length === 0
                     ? <Empty>No window has closed yet, or no ECMP group is known.</Empty>
                     : <Table id="groups" label="Imbalance of every group" rows={rows} rowKey={imbalanceKey}
                         rowClass={(r) => (r === record ? 'chosen' : '')} columns={[

@@ -185,7 +185,7 @@ function RanksTable({ ranks }: { ranks: Rank[] }): JSX.Element {
 }
 
 export function JobView(): JSX.Element {
-    const { route, events } = useStore();
+    const { route, events, fabric } = useStore();
     const name = route.names[0] ?? '';
     const real = name === '-' ? '' : name;
     const asked = useAnswer<Answer<Rank>>('ranks');
@@ -201,20 +201,21 @@ export function JobView(): JSX.Element {
     const cost = Math.max(0, ...mine.map((e) => slowdown(e) ?? 0));
     const rhythm = useRhythm(real);
     const total = flows.reduce((sum, p) => sum + (p.rate_bps ?? 0), 0);
-    if (asked.answer && ranks.length === 0 && flows.length === 0)
+    if (!asked.answer) return <><h1>Job {name}</h1><Empty>{asked.refusal || 'Asking …'}</Empty></>;
+    if (ranks.length === 0 && flows.length === 0)
         return <><h1>Job {name}</h1><Empty>No rank or flow of such a job is known. <A view="jobs">All jobs</A></Empty></>;
     return (
         <>
             <h1>Job {real || 'without a name'}</h1>
             <OfNow what="Ranks, flows and sums are those" />
             <Facts of={[
-                ['Processes', `${count(processesOf(ranks))}, in ${plural(comms.length, 'communicator')}: ${plural(ranks.filter((r) => !r.closed).length, 'rank')} in all`],
-                ['Hosts', [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName).slice(0, 12).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)],
+                ['Processes', ranks.length === 0 ? 'not known: no NCCL plugin reports of it' : `${count(processesOf(ranks))}, in ${plural(comms.length, 'communicator')}: ${plural(ranks.filter((r) => !r.closed).length, 'rank')} in all`],
+                ranks.length > 0 && ['Hosts', [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName).slice(0, 12).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)],
                 flows.length > 0 && ['Flows', `${count(flows.length)}, ${rate(total)}`],
-                ['Slowest pair', slowest ? <Slowest rank={slowest} of={ranks} /> : 'none stands out'],
+                ranks.length > 0 && ['Slowest pair', slowest ? <Slowest rank={slowest} of={ranks} /> : 'none stands out'],
                 rhythm !== undefined && ['Rhythm', rhythmText(rhythm)],
                 ...(rhythm === undefined ? [] : sentFacts(rhythm)),
-                ['Collisions', mine.length === 0 ? 'none of its flows collides' : `${plural(mine.length, 'link')} where its elephants collide: at most ${ratio(cost)} times as long as on even groups`],
+                fabric !== undefined && ['Collisions', mine.length === 0 ? 'none of its flows collides' : `${plural(mine.length, 'link')} where its elephants collide: at most ${ratio(cost)} times as long as on even groups`],
             ]} />
             {real ? <DiagnosesOf job={real} /> : null}
             {real ? <PlansOf job={real} /> : null}

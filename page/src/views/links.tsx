@@ -5,7 +5,7 @@ import { useAnswer, usePast, useStore } from '../hooks.ts';
 import { byName, portKey, type LinkState, type Way } from '../model.ts';
 import type { Answer, Finding, Link, Path } from '../records.ts';
 import { bytes, count, nanoseconds, percent, plural, rate, ratio } from '../text.ts';
-import { A, Bar, Empty, Facts, GroupLink, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
+import { A, Bar, Empty, Facts, GroupLink, NotYet, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 
@@ -59,7 +59,7 @@ const STATES: LinkState[] = ['used', 'idle', 'down', 'unseen'];
 export function LinksView(): JSX.Element {
     const { links, fabric, route } = useStore();
     const state = route.params['state'];
-    if (!links || !fabric) return <><h1>Links</h1><Empty>Asking the daemon …</Empty></>;
+    if (!links || !fabric) return <><h1>Links</h1><NotYet /></>;
     const known = new Set(links.map((l) => portKey(l.switch, l.port)));
     const rows = [
         ...links.map((l) => rowOf(l, fabric.ways.get(portKey(l.switch, l.port)))),

@@ -5,7 +5,7 @@ import { useAnswer, useStore } from '../hooks.ts';
 import { byName, portKey, type Way } from '../model.ts';
 import type { Answer, Host, Path, Port, QueuePair, Rank } from '../records.ts';
 import { clock, count, percent, plural, rate, words } from '../text.ts';
-import { A, Bar, Empty, Facts, FlowLink, HostLink, JobLink, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
+import { A, Bar, Empty, Facts, FlowLink, HostLink, JobLink, NotYet, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 import { Findings, findingsAt } from './links.tsx';
@@ -30,7 +30,7 @@ export function SwitchView(): JSX.Element {
     const { route, fabric, findings, imbalance } = useStore();
     const name = route.names[0] ?? '';
     const sw = fabric?.switches.get(name);
-    if (!fabric) return <><h1>Switch {name}</h1><Empty>Asking the daemon …</Empty></>;
+    if (!fabric) return <><h1>Switch {name}</h1><NotYet /></>;
     if (!sw) return <><h1>Switch {name}</h1><Empty>No such switch is known. <A view="fabric">Fabric</A></Empty></>;
     const groups = imbalance.filter((i) => i.scope === 'group' && (i.name === `${name}/up` || i.name === `${name}/down`));
     return (
@@ -58,7 +58,7 @@ export function HostsView(): JSX.Element {
         <>
             <h1>Hosts</h1>
             {hosts.length === 0
-                ? <Empty>{topology ? 'No host is known yet: hosts are learnt from their packets or read from the topology file.' : 'Asking …'}</Empty>
+                ? topology ? <Empty>No host is known yet: hosts are learnt from their packets or read from the topology file.</Empty> : <NotYet />
                 : <Table id="hosts" label="Hosts" rows={hosts} rowKey={(h) => h.name} sort="host" columns={[
                     { key: 'host', title: 'Host', cell: (h) => <HostLink name={h.name} />, by: (h) => h.name },
                     { key: 'addresses', title: 'Addresses', cell: (h) => (h.nics ?? []).flatMap((n) => n.addresses ?? []).slice(0, 4).join(', ') },
@@ -114,7 +114,7 @@ export function HostView(): JSX.Element {
             </Section>
             <Section title="Queue pairs">
                 {(qps.answer?.records ?? []).length === 0
-                    ? <Empty>{qps.refusal || 'No queue pair is known: a fabrictrace-agent on the host reports them.'}</Empty>
+                    ? <Empty>{qps.refusal || (qps.answer ? 'No queue pair is known: a fabrictrace-agent on the host reports them.' : 'Asking …')}</Empty>
                     : <><p class="lead">{plural(qps.answer?.total ?? 0, 'queue pair')}</p><QpsTable qps={qps.answer?.records ?? []} /></>}
             </Section>
         </>

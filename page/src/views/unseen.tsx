@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Finding, Loss } from '../records.ts';
 import { clock, count, words } from '../text.ts';
-import { Empty, HostLink, OfNow, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
+import { Empty, HostLink, NotYet, OfNow, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
 
 function Where({ f }: { f: Finding }): JSX.Element {
     if (f.switch && f.port) return <PortLink sw={f.switch} port={f.port} />;
@@ -36,7 +36,7 @@ function lossRows(records: Loss[]): LossRow[] {
 }
 
 export function UnseenView(): JSX.Element {
-    const { findings } = useStore();
+    const { findings, fabric } = useStore();
     const asked = useAnswer<Answer<Loss>>('loss');
     const rows = lossRows(asked.answer?.records ?? []);
     const order = findings.slice().sort((a, b) => Number(a.severity === 'info') - Number(b.severity === 'info'));
@@ -45,7 +45,7 @@ export function UnseenView(): JSX.Element {
             <h1>What is not seen</h1>
             <OfNow what="What the doctor finds and what was lost are" />
             <Section title="Doctor">
-                {order.length === 0
+                {!fabric ? <NotYet /> : order.length === 0
                     ? <Empty>The doctor finds nothing that is missing.</Empty>
                     : <Table id="doctor" label="What is not seen, and what to do" rows={order} rowKey={(f) => `${f.switch}/${f.port}/${f.host}/${f.text}`} columns={[
                         { key: 'severity', title: 'Weight', cell: (f) => <Word word={f.severity ?? 'info'} />, by: (f) => (f.severity === 'info' ? 1 : 0) },
@@ -58,7 +58,7 @@ export function UnseenView(): JSX.Element {
             <Section title="Lost on the way">
                 <p class="lead">Everything that enters is counted once where it leaves: received = processed + pending + dropped.</p>
                 {rows.length === 0
-                    ? <Empty>{asked.refusal || 'Nothing has come in yet.'}</Empty>
+                    ? <Empty>{asked.refusal || (asked.answer ? 'Nothing has come in yet.' : 'Asking …')}</Empty>
                     : <Table id="loss" label="Accounting of each program and stage" rows={rows} rowKey={(r) => r.key} sort="-dropped" columns={[
                         { key: 'program', title: 'Program', cell: (r) => r.program, by: (r) => r.program },
                         { key: 'source', title: 'Source', minor: true, cell: (r) => r.source, by: (r) => r.source },
