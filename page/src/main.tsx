@@ -32,17 +32,21 @@ const VIEW: Record<string, () => JSX.Element> = {
 /** Under which head a view of one thing stands. */
 const OF: Record<string, string> = { link: 'links', flow: 'flows', job: 'jobs', switch: 'fabric', host: 'hosts' };
 
+function cleaned(children: unknown): unknown {
+    if (typeof children === 'string') return clean(children);
+    return Array.isArray(children) ? children.map(cleaned) : children;
+}
+
 // Whatever comes from the network passes here on its way to the screen: text is text, and a control
-// character in it is seen, not obeyed.
+// character in it is seen, not obeyed. Fragments and components hold text as elements do.
 const before = options.vnode;
 options.vnode = (vnode) => {
-    if (typeof vnode.type === 'string') {
-        const props = vnode.props as Record<string, unknown>;
-        if (typeof props['children'] === 'string') props['children'] = clean(props['children']);
-        else if (Array.isArray(props['children'])) props['children'] = props['children'].map((c: unknown) => (typeof c === 'string' ? clean(c) : c));
+    const props = vnode.props as Record<string, unknown>;
+    const children = props['children'];
+    if (typeof children === 'string' || Array.isArray(children)) props['children'] = cleaned(children);
+    if (typeof vnode.type === 'string')
         for (const name of ['title', 'aria-label', 'aria-valuetext'])
             if (typeof props[name] === 'string') props[name] = clean(props[name]);
-    }
     before?.(vnode);
 };
 

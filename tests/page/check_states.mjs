@@ -78,7 +78,32 @@ async function refused(page, url, paper) {
     check('a job that no plugin reports of has no figures of ranks', /Processesnot known: no NCCL plugin/.test(facts) && !/0 ranks|none stands out/.test(facts), facts);
 }
 
-const PARTS = { past, direct, refused };
+const HARM = 'p\u202e\u001b[31m<b>x</b>';
+
+/** Names that mean harm, wherever one stands beside what is a link. */
+async function hostile(page, url, paper) {
+    for (const s of paper.topology.switches) for (const p of s.ports) if (p.peer_port) p.peer_port = HARM;
+    for (const h of paper.topology.hosts) for (const n of h.nics) for (const a of n.attach) a.port = HARM;
+    const links = paper.links.bind(paper);
+    paper.links = (...of) => links(...of).map((l) => ({ ...l, peer_port: HARM }));
+    const path = { ...paper.path(paper.flows[0], paper.number), state: 'unresolved', reason: HARM, pairing: { by: 'wire', host: HARM, device: HARM } };
+    path.hops = path.hops.map(({ out: _, in: __, ...h }) => ({ ...h, out_lag: HARM, in_lag: HARM }));
+    paper.paths = () => ({ total: 1, records: [path] });
+    paper.explain = () => ({ total: 1, records: [path], reverse: [path] });
+    paper.findings = () => [{ host: HARM, device: HARM, severity: 'warning', text: HARM, advice: HARM }];
+    const views = ['fabric', 'events', 'links', 'flows', 'hosts', 'unseen', 'switch/leaf1', 'link/leaf1/Ethernet50', 'host/gpu1', 'flow/10.1.0.1:49152-10.1.2.2', 'job/88'];
+    for (const view of views) {
+        await shown(page, url, view);
+        await page.waitForFunction(() => document.querySelector('main h1'));
+        const said = await page.evaluate(() => [document.body.textContent, ...[...document.querySelectorAll('[title],[aria-label]')].map((e) => `${e.title} ${e.ariaLabel}`)].join(' '));
+        // eslint-disable-next-line no-control-regex
+        const found = /.{0,40}[\u001b\u202e]/.exec(said);
+        check(`${view}: no control character reaches the screen`, !found && said.includes('<U+202E>'), found?.[0] ?? 'none was there');
+    }
+    check('nor an element', await page.locator('main b', { hasText: 'x' }).count() === 0);
+}
+
+const PARTS = { hostile, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {
