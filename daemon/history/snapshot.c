@@ -207,8 +207,10 @@ static int put_out(struct ft_snapshot *s)
             return -errno;
         sent += n > 0 ? (size_t)n : 0;
     }
-    /* To the disk already, so that little is left for finish(), which waits. */
-    sync_file_range(s->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    /* Onto the disk part by part: all of it at once, in finish(), would stop the loop. */
+    sync_file_range(s->fd, 0, 0,
+                    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                        SYNC_FILE_RANGE_WAIT_AFTER);
     s->sum = add_sum(s->sum, s->part.bytes, s->part.len);
     ft_writer_reset(&s->part);
     return 0;
