@@ -141,7 +141,13 @@ static void take_envelope(struct ft_group_reader *r, const Fabrictrace__Envelope
     }
 }
 
-/* What a member says: a record of its own, which the pipeline takes as a batch of one. */
+static uint64_t parts_taken(const struct ft_group_reader *r)
+{
+    return r->role->partials ? ft_partials_stats(r->role->partials)->taken : 0;
+}
+
+/* What a member says: a record of its own, which the pipeline takes as a batch of one. One that is
+ * not kept, as of a window that is far ahead, is not to be read again. */
 static bool take_partial(struct ft_group_reader *r, const struct ft_kafka_message *m)
 {
     Fabrictrace__Partial *part = fabrictrace__partial__unpack(NULL, m->len, m->value);
@@ -149,6 +155,7 @@ static bool take_partial(struct ft_group_reader *r, const struct ft_kafka_messag
     const struct ft_arrival from = {
         .pipeline = r->pipeline, .source = part ? part->source : NULL, .program = "fabrictraced"};
     bool good = part && part->source;
+    uint64_t taken = parts_taken(r);
     int rc = -EBADMSG;
 
     record.kind_case = FABRICTRACE__RECORD__KIND_PARTIAL;
@@ -156,7 +163,7 @@ static bool take_partial(struct ft_group_reader *r, const struct ft_kafka_messag
     ft_writer_reset(&r->batch);
     if (good && ft_batch_pack(&one, 1, &r->batch) == 0)
         rc = ft_arrivals_apply_all(&r->arrivals, &from, r->receiver, r->batch.bytes, r->batch.len);
-    if (rc == 0 && r->progress)
+    if (rc == 0 && r->progress && parts_taken(r) > taken)
         ft_group_progress_part(r->progress, m->offset, (int64_t)part->window_start_ms);
     if (part)
         fabrictrace__partial__free_unpacked(part, NULL);

@@ -35,6 +35,14 @@ tests_unit_check_congestion_SOURCES = tests/unit/check_congestion.c tests/unit/u
 tests_unit_check_congestion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_congestion_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_group_reader
+TESTS += tests/unit/check_group_reader
+tests_unit_check_group_reader_SOURCES = tests/unit/check_group_reader.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_group_reader_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_group_reader_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_kafka_consumer_new \
+	-Wl,--wrap=ft_kafka_consumer_free -Wl,--wrap=ft_kafka_commit
+tests_unit_check_group_reader_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_sink_file
 TESTS += tests/unit/check_sink_file
 tests_unit_check_sink_file_SOURCES = tests/unit/check_sink_file.c tests/unit/unit.h
