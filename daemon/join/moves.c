@@ -23,12 +23,15 @@ uint8_t ft_moves_leave(struct ft_flow *flow, const struct ft_path *path, int64_t
         return FT_PAST_NONE;
     if (!m)
         m = ft_flow_add_part(flow, FT_FLOW_MOVES);
-    if (!m || m->count == FT_MOVES_MAX)
+    if (!m)
+        return FT_PAST_NONE;
+    m->moved_ms = moved_ms;
+    m->unnamed = m->count == FT_MOVES_MAX;
+    if (m->unnamed)
         return FT_PAST_NONE;
     do {
         m->last = m->last + 1 < FT_PAST_NONE ? m->last + 1 : 1;
     } while (is_filed(&flow->evidence, m->last));
-    m->moved_ms = moved_ms;
     m->left[m->count].number = m->last;
     m->left[m->count].path = *path;
     m->count++;
@@ -62,7 +65,7 @@ static bool is_shown(const struct ft_flow *flow, const struct ft_topology *t, un
 
     return !m || m->count == 0 || m->moved_ms <= from_ms ||
            ft_evidence_samples_of(ev, FT_PRESENT, m->moved_ms, slot) > 0 ||
-           ft_evidence_differs(ev, t, &m->left[m->count - 1].path, slot);
+           (!m->unnamed && ft_evidence_differs(ev, t, &m->left[m->count - 1].path, slot));
 }
 
 size_t ft_moves_divide(const struct ft_flow *flow, const struct ft_topology *t,

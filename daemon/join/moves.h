@@ -22,6 +22,7 @@
 struct ft_moves {
     uint8_t count;
     uint8_t last;     /* number given last */
+    bool unnamed;     /* the path that was left last found no room */
     int64_t moved_ms; /* when the present path began; INT64_MIN: with what is present */
     struct {
         uint8_t number;

@@ -189,8 +189,36 @@ START_TEST(numbers_are_of_one_path_each_and_have_an_end)
 }
 END_TEST
 
+/* Of a path that found no room, it is only known when it was left: what is before that moment is
+ * not of the present one, nor is a hop that it may have had. */
+START_TEST(a_move_without_room_is_one_all_the_same)
+{
+    struct ft_move_part parts[FT_MOVE_PARTS];
+    uint8_t number = FT_PAST_NONE;
+
+    setup();
+    for (int i = 0; i < FT_MOVES_MAX; i++)
+        number = ft_moves_leave(&flow, &paths[2 + i % 2], 1000 + i);
+    sample(paths[3].hops[0], number, 1000, 1500, 10);
+    sample(common(), FT_PRESENT, 2000, 7000, 30);
+    ck_assert_uint_eq(ft_moves_leave(&flow, &paths[0], 8000), FT_PAST_NONE);
+    ck_assert_uint_eq(divide(0, parts), 2);
+    ck_assert_double_eq_tol(parts[0].share, 0, 1e-9);
+    ck_assert(!parts[0].certain);
+    sample(paths[0].hops[0], FT_PRESENT, 7000, 7500, 1);
+    ck_assert_uint_eq(divide(0, parts), 2);
+    ck_assert(!parts[0].certain);
+    /* After it. */
+    sample(paths[1].hops[0], FT_PRESENT, 8000, 9000, 30);
+    ck_assert_uint_eq(divide(0, parts), 2);
+    ck_assert_double_eq_tol(parts[0].share, 0.75, 1e-9);
+    ck_assert(parts[0].certain);
+    teardown();
+}
+END_TEST
+
 FT_UNIT_MAIN("moves", who_never_moved_is_complete, a_window_with_a_move_is_divided_by_samples,
              what_was_on_no_known_path_is_a_part_without_one,
              before_a_move_common_hops_tell_nothing_of_the_new_path,
              samples_of_common_hops_do_not_tell, the_last_move_is_known_while_its_window_is_open,
-             numbers_are_of_one_path_each_and_have_an_end)
+             numbers_are_of_one_path_each_and_have_an_end, a_move_without_room_is_one_all_the_same)
