@@ -352,6 +352,25 @@ const char *ft_attach_next_name(const struct ft_attach *a, uint32_t *index)
     return reported ? reported->host : NULL;
 }
 
+void ft_attach_set_back(struct ft_attach *a, int64_t now_ms)
+{
+    struct ft_attached *at;
+    uint32_t index = 0;
+
+    while ((at = ft_table_next(a->table, &index))) {
+        if (at->uncertain_ms > now_ms)
+            at->uncertain_ms = now_ms;
+        for (uint32_t i = 0; i < at->attachment_count; i++) {
+            struct ft_attachment *p = &at->attachments[i];
+            int64_t ahead_ms = p->last_ms > now_ms ? p->last_ms - now_ms : 0;
+
+            /* How long it was seen stays. */
+            p->first_ms -= ahead_ms;
+            p->last_ms -= ahead_ms;
+        }
+    }
+}
+
 void ft_attach_forget(struct ft_attach *a,
                       bool (*drop)(void *arg, const struct ft_ip *agent, uint32_t ifindex),
                       void *arg)

@@ -74,6 +74,9 @@ const struct ft_attached *ft_attach_next(const struct ft_attach *attach, uint32_
 /* The host names reported, once for each address; likewise. */
 const char *ft_attach_next_name(const struct ft_attach *attach, uint32_t *index);
 
+/* The clock was set back: nothing was seen later than this. */
+void ft_attach_set_back(struct ft_attach *attach, int64_t now_ms);
+
 /* Forgets what was seen at ports where no host can be, and with it the uncertainty that came of it.
  */
 void ft_attach_forget(struct ft_attach *attach,

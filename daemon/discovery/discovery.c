@@ -186,6 +186,22 @@ void ft_discovery_touch(struct ft_discovery *d)
     d->dirty = d->some = true;
 }
 
+void ft_discovery_set_back(struct ft_discovery *d, int64_t now_ms)
+{
+    struct known_link *link;
+    uint32_t index = 0;
+
+    d->unproven_ms = 0;
+    if (d->attach)
+        ft_attach_set_back(d->attach, now_ms);
+    ft_reports_set_back(d->reports, now_ms);
+    ft_down_ports_set_back(d->down_ports, now_ms);
+    while ((link = ft_table_next(d->links, &index))) {
+        link->heard_ms = link->heard_ms < now_ms ? link->heard_ms : now_ms;
+        link->down_ms = link->down_ms < now_ms ? link->down_ms : now_ms;
+    }
+}
+
 /* A switch that falls silent says nothing: its report has to be found stale. */
 static bool some_went_stale(const struct ft_discovery *d)
 {
@@ -411,31 +427,6 @@ static void judge_memories(struct ft_discovery *d)
     }
 }
 
-/* Ports of hosts that are down. Nothing leaves the topology: the host hangs there all the same. */
-static void judge_host_ports(struct build *b)
-{
-    const struct ft_survey *s = &b->survey;
-
-    for (uint32_t i = 0; i < s->end_count; i++) {
-        const struct ft_end *end = &s->ends[i];
-        uint32_t nic = end->base == FT_NONE ? FT_NONE : ft_topology_port(s->base, end->base)->nic;
-        const char *host = NULL;
-        struct ft_finding *f;
-
-        if (nic != FT_NONE)
-            host = ft_topology_host(s->base, ft_topology_nic(s->base, nic)->host_id)->name;
-        else if (end->nic != FT_NONE)
-            host = s->nics[end->nic].host;
-        if (!host || end->link != FT_NONE || !ft_survey_is_down(s, i))
-            continue;
-        f = ft_findings_add(&b->findings, FT_FINDING_LINK_DOWN, s->nodes[end->node].name, end->name,
-                            "look at the cable, its optics and the host's NIC",
-                            "the port of host %.127s is down", host);
-        if (f)
-            snprintf(f->peer, sizeof(f->peer), "%s", host);
-    }
-}
-
 /* A complete build, which pauses wherever the work of a step is spent. */
 static void run_build(void *arg)
 {
@@ -455,7 +446,7 @@ static void run_build(void *arg)
     if (ft_survey_hosts(s))
         return;
     note_learnt(b);
-    judge_host_ports(b);
+    ft_survey_host_ports(s);
     ft_survey_tiers(s);
     b->topology = ft_survey_build(s);
 }

@@ -62,6 +62,9 @@ void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
 /* They say something new: a build is due. */
 void ft_discovery_touch(struct ft_discovery *d);
 
+/* The clock that times come from was set back: nothing that is known is of later than this. */
+void ft_discovery_set_back(struct ft_discovery *d, int64_t now_ms);
+
 /* Whether something was reported since the last build that may change the topology, and that build
  * is at least apart_ms ago. */
 bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms);

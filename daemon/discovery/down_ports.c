@@ -139,6 +139,20 @@ bool ft_down_ports_age(struct ft_down_ports *w, int64_t now_ms)
     return w->down != before;
 }
 
+void ft_down_ports_set_back(struct ft_down_ports *w, int64_t now_ms)
+{
+    uint32_t index = 0;
+    struct said *s;
+
+    while ((s = ft_table_next(w->table, &index))) {
+        if (s->heard_ms > now_ms)
+            s->heard_ms = now_ms;
+        /* A poller on this host has the same clock: its next reports are no old ones. */
+        if (s->time_ms > now_ms)
+            s->time_ms = now_ms;
+    }
+}
+
 bool ft_down_ports_next(const struct ft_down_ports *w, uint32_t *index, struct ft_down_port *out)
 {
     const struct said *s;

@@ -38,6 +38,9 @@ int ft_down_ports_take(struct ft_down_ports *ports, const Fabrictrace__PortCount
 /* Forgets old reports; true when a port is no longer down because of that. */
 bool ft_down_ports_age(struct ft_down_ports *ports, int64_t now_ms);
 
+/* The clock was set back: no report came later than this. */
+void ft_down_ports_set_back(struct ft_down_ports *ports, int64_t now_ms);
+
 /* The ports that are down, from *index 0; false at the end. */
 bool ft_down_ports_next(const struct ft_down_ports *ports, uint32_t *index,
                         struct ft_down_port *out);

@@ -284,6 +284,27 @@ bool ft_report_stale(const struct ft_reports *r, const struct ft_report *report)
     return is_stale(report, r->heard_ms);
 }
 
+void ft_reports_set_back(struct ft_reports *r, int64_t now_ms)
+{
+    int64_t ahead_ms = r->heard_ms - now_ms;
+    struct ft_report *report;
+    uint32_t index = 0;
+
+    if (ahead_ms <= 0)
+        return;
+    r->heard_ms = now_ms;
+    while ((report = ft_table_next(r->table, &index))) {
+        report->heard_ms -= ahead_ms;
+        if (report->lldp_since_ms > ahead_ms)
+            report->lldp_since_ms -= ahead_ms;
+        /* A poller on this host has the same clock: its next reports are no old ones. */
+        if (report->time_ms > now_ms)
+            report->time_ms = now_ms;
+        if (report->lldp_anew_ms > now_ms)
+            report->lldp_anew_ms = now_ms;
+    }
+}
+
 void ft_reports_saw_stale(struct ft_reports *r)
 {
     struct ft_report *report;

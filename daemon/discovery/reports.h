@@ -59,6 +59,9 @@ static inline bool ft_report_silent(const Fabrictrace__SwitchReport *message)
  * not answer, since the poller then asks it less often. */
 bool ft_report_stale(const struct ft_reports *reports, const struct ft_report *report);
 
+/* The clock was set back: the newest report came now, the others as long before it as they did. */
+void ft_reports_set_back(struct ft_reports *reports, int64_t now_ms);
+
 /* Notes which are stale now, so that the next one to become stale is noticed. */
 void ft_reports_saw_stale(struct ft_reports *reports);
 

@@ -197,6 +197,10 @@ bool ft_survey_shows_hosts(const struct ft_survey *s, const struct ft_ip *agent,
 /* NICs: learnt from samples, then as LLDP reports. -ENOMEM. */
 int ft_survey_hosts(struct ft_survey *s);
 
+/* Findings: ports of hosts that are down. Nothing leaves the topology: the host hangs there all the
+ * same. */
+void ft_survey_host_ports(struct ft_survey *s);
+
 /* The tier of each switch; drops found NICs at switches that cannot be leaves. */
 void ft_survey_tiers(struct ft_survey *s);
 

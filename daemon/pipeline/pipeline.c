@@ -186,6 +186,8 @@ static void start_over(struct ft_pipeline *p, int64_t now_ms)
     ft_events_sweep(p->stages.events, UINT32_MAX, now_ms);
     if (p->stages.wiring)
         ft_wiring_restart(p->stages.wiring);
+    if (p->stages.discovery)
+        ft_discovery_set_back(p->stages.discovery, now_ms);
     ft_stages_restart_pairing(&p->stages, &p->config, &p->hooks);
     p->stats.restarts++;
 }

@@ -489,8 +489,42 @@ START_TEST(no_flow_stays_on_a_link_that_is_down)
 }
 END_TEST
 
+static void sample_state(bool up, int64_t ms)
+{
+    struct poll p;
+
+    make_poll(&p, 0, 100, ms, 0, 0);
+    p.c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
+    p.c.has_oper_up = true;
+    p.c.oper_up = up;
+    ft_pipeline_record(pipeline, &p.record, ms);
+    advance(ms + 1500);
+}
+
+/* This host's clock is set back, and the exporter of a port that is down falls silent: its word
+ * counts for ten minutes all the same. */
+START_TEST(a_clock_that_is_set_back_keeps_no_port_down)
+{
+    const int64_t back_ms = START_MS - 500000;
+
+    open_pipeline();
+    observe(0, 1, 100, 10, 10000, START_MS);
+    sample_state(true, START_MS);
+    sample_state(false, START_MS + 20000);
+    ck_assert_ptr_nonnull(line_with("\"link_down\"", "\"subject\":\"leaf0/up0\""));
+    for (int64_t ms = back_ms; ms < back_ms + 590000; ms += 10000)
+        advance(ms);
+    ck_assert_ptr_null(line_with("\"link_down\"", "\"cleared\":true"));
+    for (int64_t ms = back_ms + 590000; ms < back_ms + 630000; ms += 10000)
+        advance(ms);
+    ck_assert_ptr_nonnull(line_with("\"link_down\"", "\"cleared\":true"));
+    close_pipeline();
+}
+END_TEST
+
 FT_UNIT_MAIN("counters, published", counted_less_explained_is_unexplained,
              a_link_that_flaps_is_reported, the_doctor_reports_dim_light,
              link_records_tell_the_counters, the_doctor_reports_ports_and_processors,
              a_silent_exporter_is_named_and_comes_back, a_wrong_sampling_rate_is_named,
-             late_counters_are_no_wrong_sampling_rate, no_flow_stays_on_a_link_that_is_down)
+             late_counters_are_no_wrong_sampling_rate, no_flow_stays_on_a_link_that_is_down,
+             a_clock_that_is_set_back_keeps_no_port_down)

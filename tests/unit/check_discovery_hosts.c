@@ -149,6 +149,35 @@ START_TEST(a_host_that_moves_is_followed)
 }
 END_TEST
 
+/* What was seen before this host's clock was set back is not of an hour to come. */
+START_TEST(a_host_that_moves_is_followed_by_a_clock_that_was_set_back)
+{
+    struct ft_ip ip = leafspine_host_ip(0, 0), other = leafspine_host_ip(0, 1);
+    struct ft_ip leaf = leafspine_switch_ip(0), spine = leafspine_switch_ip(LEAVES);
+
+    begin(false);
+    send_all();
+    enter(0, 1, ip, now_ms, 10);
+    ft_discovery_entered(discovery, &other, &spine, 1, now_ms + 10000, true);
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host0");
+    now_ms -= 3600000;
+    ft_discovery_set_back(discovery, now_ms);
+    send_all();
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host0");
+    enter(0, 2, ip, now_ms + 10000, 5);
+    build();
+    ck_assert_str_eq(attached(ip), "leaf0/host1");
+    /* One that was seen to enter twice is believed again after a while. */
+    for (int i = 0; i < 70; i++)
+        ft_discovery_entered(discovery, &other, &leaf, 1, now_ms + 1000 * i, false);
+    build();
+    ck_assert_str_eq(attached(other), "leaf0/host0");
+    end();
+}
+END_TEST
+
 /* The same flow enters twice: a link that LLDP does not name is no host's port. */
 START_TEST(packets_that_enter_twice_teach_nothing)
 {
@@ -246,6 +275,7 @@ FT_UNIT_MAIN("discovery_hosts", hosts_are_learnt_from_samples, what_was_seen_onc
              hosts_where_the_file_has_them_are_no_news,
              a_host_that_said_its_name_first_never_has_another,
              two_leaves_are_dual_tor_and_three_are_none, a_host_that_moves_is_followed,
+             a_host_that_moves_is_followed_by_a_clock_that_was_set_back,
              packets_that_enter_twice_teach_nothing, a_crowd_behind_a_port_is_no_host,
              a_forwarding_neighbour_is_no_host, passers_by_make_room_for_hosts,
              a_leaf_without_hosts_is_a_leaf)

@@ -91,5 +91,37 @@ START_TEST(a_link_is_down_once_whoever_says_so)
 }
 END_TEST
 
+/* One switch is silent for a minute when this host's clock is set back by an hour. */
+START_TEST(a_switch_goes_stale_by_a_clock_that_was_set_back)
+{
+    static const char stale[] = "no report for three intervals";
+
+    begin(true);
+    send_all();
+    now_ms += 2 * INTERVAL_MS;
+    for (uint32_t i = 1; i < SWITCHES; i++)
+        send(i);
+    build();
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", stale), 0);
+    now_ms -= 3600000;
+    ft_discovery_set_back(discovery, now_ms);
+    now_ms += INTERVAL_MS / 2;
+    /* The poller, of the same clock, is heard at once. */
+    downlink(1, 0)->info.oper_up = false;
+    for (uint32_t i = 1; i < SWITCHES; i++)
+        send(i);
+    build();
+    ck_assert_uint_eq(findings(FT_FINDING_LINK_DOWN, "leaf1", "up0", NULL), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", stale), 0);
+    now_ms += INTERVAL_MS;
+    for (uint32_t i = 1; i < SWITCHES; i++)
+        send(i);
+    build();
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", stale), 1);
+    ck_assert_uint_eq(findings(FT_FINDING_NOTE, "leaf0", "", stale), 1);
+    end();
+}
+END_TEST
+
 FT_UNIT_MAIN("discovery_ports", a_link_of_the_file_is_down_by_sflow,
-             a_link_is_down_once_whoever_says_so)
+             a_link_is_down_once_whoever_says_so, a_switch_goes_stale_by_a_clock_that_was_set_back)

@@ -150,6 +150,20 @@ START_TEST(old_words_do_not_count)
 }
 END_TEST
 
+/* By less than what makes an old report a new one; the poller's clock is this one. */
+START_TEST(a_clock_that_is_set_back_is_the_pollers_too)
+{
+    begin(10);
+    say(1, 7, true);
+    now_ms -= 5 * 60000;
+    ft_down_ports_set_back(words, now_ms);
+    now_ms += EVERY_MS;
+    ck_assert(say(1, 7, false));
+    ck_assert_uint_eq(down(), 1);
+    ft_down_ports_free(words);
+}
+END_TEST
+
 START_TEST(others_are_passed_over_and_the_cap_holds)
 {
     Fabrictrace__PortCounters poll;
@@ -179,4 +193,4 @@ END_TEST
 
 FT_UNIT_MAIN("port_words", a_port_that_was_up_is_down_at_once, a_port_that_stands_still_is_down,
              what_is_left_out_is_not_down, words_without_counters, old_words_do_not_count,
-             others_are_passed_over_and_the_cap_holds)
+             a_clock_that_is_set_back_is_the_pollers_too, others_are_passed_over_and_the_cap_holds)
