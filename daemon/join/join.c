@@ -173,6 +173,8 @@ void ft_join_restart(struct ft_join *j, uint32_t window)
     ft_sampled_restart(j->sampled);
     ft_outages_restart(j->outages);
     ft_trust_restart(&j->trust, j->t);
+    if (j->hints)
+        ft_hints_clear(j->hints);
     j->judged = NULL;
     j->window = window;
     j->newest = 0;

@@ -378,7 +378,7 @@ void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);
 const struct ft_ranks *ft_join_ranks(const struct ft_join *join);
 
 /* What is said of the ways of flows besides samples, borrowed; NULL: nothing. Cleared when the
- * topology is another one. */
+ * topology is another one, and by ft_join_restart(). */
 struct ft_hints;
 void ft_join_set_hints(struct ft_join *join, struct ft_hints *hints);
 struct ft_hints *ft_join_hints(const struct ft_join *join);

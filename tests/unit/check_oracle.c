@@ -288,6 +288,25 @@ START_TEST(a_clock_that_was_set_back)
 }
 END_TEST
 
+/* The same, with an answer: it is of a time that is yet to come. */
+START_TEST(answers_go_with_the_clock_of_before)
+{
+    const struct ft_tuple tuple = join_rig_tuple(77);
+
+    begin();
+    report(77, 500000000);
+    join_rig_seal(&rig);
+    ck_assert(next(NOW_MS));
+    ck_assert_int_eq(answer("up1", NOW_MS), FT_ORACLE_ANSWERED);
+    ck_assert_ptr_nonnull(ft_hints_of(hints, &tuple));
+    ft_join_close(rig.join);
+    ft_join_restart(rig.join, 1);
+    ft_hints_advance(hints, NOW_MS - 3600000);
+    ck_assert_ptr_null(ft_hints_of(hints, &tuple));
+    end();
+}
+END_TEST
+
 START_TEST(what_is_no_port_is_no_answer)
 {
     static const struct {
@@ -450,8 +469,8 @@ START_TEST(names_are_no_commands)
 }
 END_TEST
 
-FT_UNIT_MAIN("oracle", a_clock_that_was_set_back, an_answer_is_of_one_header,
-             what_probes_showed_stays, an_answer_is_of_its_question,
+FT_UNIT_MAIN("oracle", a_clock_that_was_set_back, answers_go_with_the_clock_of_before,
+             an_answer_is_of_one_header, what_probes_showed_stays, an_answer_is_of_its_question,
              a_flow_that_bears_its_path_is_not_asked_about,
              of_a_flow_in_a_tunnel_that_one_is_asked_about, a_question_is_a_list_of_arguments,
              an_answer_shows_a_path_and_resolves_none, questions_are_few,
