@@ -84,7 +84,8 @@ void ft_pair_rate_choose(struct ft_pair_rate *p, uint32_t spans)
 {
     p->sum = p->products = 0;
     p->samples = 0;
-    for (uint32_t i = 0; i < spans && i < SPANS; i++) {
+    /* A pair that is newer has fewer of them. */
+    for (uint32_t i = 0; i < spans && i < SPANS && i <= p->newest; i++) {
         uint32_t at = (p->newest - i) % SPANS;
 
         p->sum += (double)p->sums[at];

@@ -424,6 +424,26 @@ START_TEST(samples_of_a_time_are_spread_over_it)
 }
 END_TEST
 
+/* Of a pair that is newer than the time that is judged each span counts once. */
+START_TEST(a_new_pair_has_fewer_spans)
+{
+    for (uint32_t spans = 1; spans <= 2 * FT_PAIR_RATE_SPANS; spans++) {
+        uint32_t kept = spans < FT_PAIR_RATE_SPANS ? spans : FT_PAIR_RATE_SPANS;
+        struct ft_pair_rate p = {.first_bin = 0};
+
+        bin = 1000;
+        for (uint32_t i = 0; i < spans; i++) {
+            put(&p, 1, 10);
+            ft_pair_rate_fold(&p, bin * FT_PAIR_RATE_BIN_MS, true);
+        }
+        for (uint32_t chosen = 1; chosen <= FT_PAIR_RATE_SPANS; chosen++) {
+            ft_pair_rate_choose(&p, chosen);
+            ck_assert_uint_eq(p.samples, 10 * (chosen < kept ? chosen : kept));
+        }
+    }
+}
+END_TEST
+
 /* What comes out of order by ten seconds counts, what is older or too far ahead does not, nor
  * twice. */
 START_TEST(samples_come_out_of_order)
@@ -594,5 +614,6 @@ FT_UNIT_MAIN("pair_rate", a_link_under_slow_pairs_is_named,
              an_end_is_as_slow_as_its_pairs_in_the_middle, who_may_pass_on_is_not_named,
              of_a_ring_none_is_named, other_work_is_not_judged, without_a_past_nothing_is_judged,
              so_many_samples_are_enough, samples_of_a_time_are_spread_over_it,
-             samples_come_out_of_order, chance_is_known, what_chance_may_do_is_not_slow,
-             what_is_taken_between_steps_changes_nothing, no_step_of_a_look_is_long)
+             a_new_pair_has_fewer_spans, samples_come_out_of_order, chance_is_known,
+             what_chance_may_do_is_not_slow, what_is_taken_between_steps_changes_nothing,
+             no_step_of_a_look_is_long)
