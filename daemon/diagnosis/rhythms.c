@@ -354,6 +354,26 @@ static void on_changed(void *arg, const struct ft_pair_rates_found *found)
     emit_pair(&report, t->emitter);
 }
 
+/* The job is forgotten, and what stands of it or its pairs ends. */
+static void forget(struct ft_rhythms *r, struct entry *e, const char *fabric,
+                   const struct ft_emitter *emitter)
+{
+    struct reporting reporting = {e, fabric, emitter};
+    struct ft_stall_report report;
+
+    if (e->stall.syndrome) {
+        ft_stall_fill(&report, &e->stall, e->key.job, fabric, e->span.end_ms, true);
+        emit_stall(&report, emitter);
+    }
+    for (size_t i = 0; i < FT_PAIR_RATES_FOUND; i++) {
+        e->pairs.found[i].over = true;
+        if (e->pairs.found[i].stands)
+            on_changed(&reporting, &e->pairs.found[i]);
+    }
+    ft_pair_rates_drop(r->pairs, &e->pairs);
+    ft_table_remove(r->jobs, e);
+}
+
 /* Where the plugin reports, it says more. What has no usual period yet does not say what pairs are
  * like at other times. True: there is more. */
 static bool look_at_pairs(struct ft_rhythms *r, struct entry *e, const char *fabric,
@@ -384,12 +404,14 @@ static bool look_at_pairs(struct ft_rhythms *r, struct entry *e, const char *fab
     return false;
 }
 
-/* Nothing of it is kept any more, or it is of a time that this host's clock has gone back from. */
+/* Nothing of it is kept any more, though what stands still is there for as long as it stands; or it
+ * is of a time that this host's clock has gone back from. */
 static bool is_over(const struct entry *e, const struct ft_span *span)
 {
     int64_t quiet_ms = span->end_ms - e->last_ms, kept_ms = (int64_t)BINS * FT_RHYTHMS_BIN_MS;
 
-    return quiet_ms >= kept_ms || quiet_ms <= -kept_ms;
+    return quiet_ms <= -kept_ms ||
+           (quiet_ms >= kept_ms && e->stall.syndrome != FABRICTRACE__SYNDROME__SYNDROME_STANDSTILL);
 }
 
 bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_span *span,
@@ -407,10 +429,8 @@ bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_s
     r->judged = look_at_pairs(r, e, fabric, emitter, events, window) ? e : NULL;
     if (r->judged)
         return true;
-    /* What stands still is there for as long as it stands. */
-    if (is_over(e, span) && !e->stall.syndrome) {
-        ft_pair_rates_drop(r->pairs, &e->pairs);
-        ft_table_remove(r->jobs, e);
+    if (is_over(e, span)) {
+        forget(r, e, fabric, emitter);
         return true;
     }
     emit(e, fabric, emitter);

@@ -358,6 +358,28 @@ START_TEST(more_bytes_or_fewer_samples_are_not_slow)
 }
 END_TEST
 
+/* No flow is sampled any more, though agents report the job. Once it is forgotten nothing says how
+ * its pairs are. */
+START_TEST(what_stands_ends_with_what_is_known_of_its_job)
+{
+    begin(&habits[0], 60);
+    train(&habits[0], 900);
+    slower[1][2] = 3;
+    train(&habits[0], 1500);
+    ck_assert_uint_eq(raised, 1);
+    /* All wait for it, and the job is slow, too. */
+    ck_assert_uint_eq(others, 1);
+    pass(480);
+    ck_assert_uint_eq(cleared, 0);
+    ck_assert_uint_eq(others, 1);
+    pass(60);
+    ck_assert_uint_eq(cleared, 1);
+    ck_assert_uint_eq(others, 2);
+    ck_assert_uint_eq(ft_rhythms_stalls(rhythms, FABRICTRACE__SYNDROME__SYNDROME_SLOWDOWN), 0);
+    end();
+}
+END_TEST
+
 /* A pair whose bytes are passed on by another one: which of both is slow does not show. */
 START_TEST(of_a_chain_none_is_named)
 {
@@ -374,4 +396,5 @@ END_TEST
 
 FT_UNIT_MAIN("pair_rates", hours_without_a_fault_are_left_alone,
              who_is_slow_is_named_until_it_is_not, who_waits_in_a_ring_is_not_named,
-             more_bytes_or_fewer_samples_are_not_slow, of_a_chain_none_is_named)
+             more_bytes_or_fewer_samples_are_not_slow,
+             what_stands_ends_with_what_is_known_of_its_job, of_a_chain_none_is_named)

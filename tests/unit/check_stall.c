@@ -248,6 +248,24 @@ START_TEST(a_job_that_is_gone_stands_no_more)
 }
 END_TEST
 
+/* What is known of the job is of a time that does not come again soon. */
+START_TEST(a_clock_that_was_set_back_ends_it)
+{
+    const struct habit habit = {4, 0.1, 300, 12, 0};
+
+    begin(40);
+    train(&habit, 900, 1);
+    pass(300);
+    ck_assert_uint_eq(raised, 1);
+    now_s -= HOUR_S;
+    window_ms -= HOUR_S * 1000;
+    pass(20);
+    ck_assert_uint_eq(cleared, 1);
+    ck_assert_uint_eq(ft_rhythms_stalls(rhythms, FABRICTRACE__SYNDROME__SYNDROME_STANDSTILL), 0);
+    end();
+}
+END_TEST
+
 START_TEST(a_slower_job_is_said_until_it_is_faster)
 {
     static const double longer[] = {1.5, 2, 3};
@@ -272,4 +290,4 @@ END_TEST
 
 FT_UNIT_MAIN("stall", hours_without_a_fault_are_left_alone, a_standstill_is_said_until_it_goes_on,
              an_end_or_blindness_is_no_standstill, a_job_that_is_gone_stands_no_more,
-             a_slower_job_is_said_until_it_is_faster)
+             a_clock_that_was_set_back_ends_it, a_slower_job_is_said_until_it_is_faster)
