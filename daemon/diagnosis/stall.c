@@ -62,6 +62,7 @@ static bool begins(struct ft_stall *s, Fabrictrace__Syndrome syndrome, int64_t s
     s->syndrome = syndrome;
     s->since_ms = since_ms;
     s->calm = 0;
+    s->in_a_row = s->slow;
     return true;
 }
 
@@ -80,6 +81,8 @@ static bool look_sending(struct ft_stall *s, const struct ft_stall_view *v)
     s->ratio = v->period_ms / s->period_ms;
     if (s->slow++ == 0)
         s->slow_ms = v->end_ms;
+    if (s->slow > s->in_a_row)
+        s->in_a_row = s->slow;
     return s->syndrome == NOTHING && s->slow >= HITS && begins(s, SLOWDOWN, s->slow_ms);
 }
 
@@ -139,7 +142,7 @@ static void say_reasons(struct ft_stall_report *r, const struct ft_stall *s, int
     say(r->reasons[0], "its period is %.2f times what is usual for it, %.1f s", s->ratio,
         s->period_ms / 1000);
     say(r->reasons[1], "it sends less a second in the same measure");
-    say(r->reasons[2], "in %u windows in a row", s->slow);
+    say(r->reasons[2], "in %u windows in a row", s->in_a_row);
 }
 
 void ft_stall_fill(struct ft_stall_report *r, const struct ft_stall *s, const char *job,

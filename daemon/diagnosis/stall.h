@@ -35,6 +35,7 @@ struct ft_stall {
     int64_t pause_ms;       /* the longest that ended */
     int64_t since_ms, heard_ms, slow_ms;
     uint32_t known, slow, calm;     /* windows: with a period, slow in a row, not slow in a row */
+    uint32_t in_a_row;              /* the most that were slow so, of what stands */
     Fabrictrace__Syndrome syndrome; /* that stands; UNKNOWN: none */
 };
 

@@ -30,6 +30,7 @@ static bool alive, polled, plugin;
 static unsigned raised, cleared;
 static Fabrictrace__Diagnosis last;
 static char message[FT_STALL_TEXT];
+static unsigned in_a_row; /* windows that were slow, as is said */
 
 static double chance(void)
 {
@@ -49,6 +50,9 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
         return;
     last = *record->diagnosis;
     snprintf(message, sizeof(message), "%s", last.message);
+    in_a_row = 0;
+    if (last.syndrome == FABRICTRACE__SYNDROME__SYNDROME_SLOWDOWN)
+        ck_assert_int_eq(sscanf(last.evidence_for[2], "in %u windows in a row", &in_a_row), 1);
     raised += !last.cleared;
     cleared += last.cleared;
     ck_assert(!last.has_rank && !last.host && !last.has_peer);
@@ -280,9 +284,11 @@ START_TEST(a_slower_job_is_said_until_it_is_faster)
             ck_assert_int_eq(last.syndrome, FABRICTRACE__SYNDROME__SYNDROME_SLOWDOWN);
             ck_assert_msg(fabs(last.slowdown / longer[i] - 1) < 0.2, "%g: %g", longer[i],
                           last.slowdown);
+            ck_assert_uint_eq(in_a_row, 3);
             train(&habit, 1500, 1);
             ck_assert_uint_eq(raised, 1);
             ck_assert_uint_eq(cleared, 1);
+            ck_assert_uint_ge(in_a_row, 10);
             end();
         }
 }
