@@ -46,8 +46,11 @@ static void say_reasons(struct ft_pair_rates_report *r, const struct ft_pair_rat
             "receivers, send %.2f times as slowly and as long as before",
             f->slow, f->all, f->ratio);
     else if (f->line)
-        say(next_reason(r), "%s of the pairs %s %s send %.2f times as slowly and as long as before",
-            f->slow == f->all ? "all" : "most", receives(f) ? "towards" : "from", name, f->ratio);
+        say(next_reason(r),
+            "%" PRIu32 " of the %" PRIu32
+            " pairs %s %s that samples suffice for send %.2f times as "
+            "slowly and as long as before",
+            f->slow, f->all, receives(f) ? "towards" : "from", name, f->ratio);
     else
         say(next_reason(r), "%s sends to %s %.2f times as slowly and as long as before",
             f->from_host, f->to_host, f->ratio);

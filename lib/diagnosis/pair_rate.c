@@ -261,6 +261,22 @@ static bool is_passed(const struct judging *j, uint32_t link)
     return false;
 }
 
+/* Whether it counts for or against a verdict of several pairs, as far as it was compared: those
+ * that acquit nothing do, too. */
+static bool is_counted(const struct ft_blame *b, const struct ft_pair_rate *p)
+{
+    if (p->state == FT_PAIR_RATE_UNKNOWN)
+        return false;
+    if (b->side == FT_SIDE_SENDER)
+        return p->from == b->from;
+    if (b->side == FT_SIDE_RECEIVER)
+        return p->to == b->to;
+    for (uint32_t k = 0; k < p->link_count; k++)
+        if (p->links[k] == b->link)
+            return k + p->partly < p->link_count || p->state == FT_PAIR_RATE_SLOW;
+    return false;
+}
+
 /* Takes out verdicts of pairs of which one may be slow for another's sake. How slow the others are:
  * what counts as slow is the less of rate and time, which of both by chance. */
 static void finish(const struct judging *j, struct ft_blames *out)
@@ -273,10 +289,13 @@ static void finish(const struct judging *j, struct ft_blames *out)
         struct ft_blame *b = &out->items[i];
         bool doubtful = b->slow == 1 ? is_unsettled(pairs, j->count, pairs[b->cell], j->task)
                                      : b->link != FT_BLAME_NONE && is_passed(j, b->link);
+        bool several = b->slow > 1 && (b->side != FT_SIDE_PAIR || b->link != FT_BLAME_NONE);
         size_t n = 0;
 
         ft_task_spend(j->task, 1 + j->count / COMPARED);
+        b->all = several ? 0 : b->all;
         for (size_t k = 0; k < j->count; k++) {
+            b->all += several && is_counted(b, pairs[k]);
             if (pairs[k]->state != FT_PAIR_RATE_SLOW || !is_of(b, pairs[k], pairs[b->cell]))
                 continue;
             doubtful = doubtful || in_chain(pairs, j->count, k, least_bytes, j->task);

@@ -261,6 +261,26 @@ START_TEST(small_pairs_acquit_no_end)
 }
 END_TEST
 
+/* They acquit it not, but it is not said that all of its pairs are slow. */
+START_TEST(small_pairs_are_counted)
+{
+    for (int receiver = 0; receiver < 2; receiver++) {
+        fabric();
+        dense = 4;
+        for (uint32_t k = 1; k < 6; k++)
+            share[receiver ? find(k, 0) : find(0, k)] = k > 3 ? 0.3 : 1;
+        live_on();
+        for (uint32_t k = 1; k <= 3; k++)
+            slower[receiver ? find(k, 0) : find(0, k)] = 2.5;
+        judge();
+        ck_assert_uint_eq(blames.count, 1);
+        ck_assert_int_eq(blames.items[0].side, receiver ? FT_SIDE_RECEIVER : FT_SIDE_SENDER);
+        ck_assert_uint_eq(blames.items[0].slow, 3);
+        ck_assert_uint_eq(blames.items[0].all, 5);
+    }
+}
+END_TEST
+
 /* What counts is the less of rate and time, and what is said the middle of both. */
 START_TEST(an_end_is_as_slow_as_its_pairs_in_the_middle)
 {
@@ -611,9 +631,9 @@ FT_UNIT_MAIN("pair_rate", a_link_under_slow_pairs_is_named,
              a_pair_that_is_as_fast_acquits_its_links,
              a_pair_that_partly_crosses_a_link_says_nothing_of_it,
              who_could_be_faster_acquits_nothing, small_pairs_acquit_no_end,
-             an_end_is_as_slow_as_its_pairs_in_the_middle, who_may_pass_on_is_not_named,
-             of_a_ring_none_is_named, other_work_is_not_judged, without_a_past_nothing_is_judged,
-             so_many_samples_are_enough, samples_of_a_time_are_spread_over_it,
-             a_new_pair_has_fewer_spans, samples_come_out_of_order, chance_is_known,
-             what_chance_may_do_is_not_slow, what_is_taken_between_steps_changes_nothing,
-             no_step_of_a_look_is_long)
+             small_pairs_are_counted, an_end_is_as_slow_as_its_pairs_in_the_middle,
+             who_may_pass_on_is_not_named, of_a_ring_none_is_named, other_work_is_not_judged,
+             without_a_past_nothing_is_judged, so_many_samples_are_enough,
+             samples_of_a_time_are_spread_over_it, a_new_pair_has_fewer_spans,
+             samples_come_out_of_order, chance_is_known, what_chance_may_do_is_not_slow,
+             what_is_taken_between_steps_changes_nothing, no_step_of_a_look_is_long)
