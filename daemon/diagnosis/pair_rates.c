@@ -305,6 +305,8 @@ static void end_judging(struct ft_pair_rates *p, const struct ft_pair_rates_view
         j->blames.count = 0;
     if (j->outcome == FT_PAIR_RATE_JUDGED && !j->vain)
         ft_pair_rates_conclude(p->join, view, j, compared);
+    else if (!j->vain)
+        ft_pair_rates_pass_over(view, j);
     if (j->block) {
         job->odd = j->outcome == FT_PAIR_RATE_OTHER_WORK ? job->odd + 1 : 0;
         for (uint32_t i = 0; i < j->count && job->odd >= PAST_BLOCKS; i++)

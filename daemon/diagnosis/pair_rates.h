@@ -9,11 +9,11 @@
  * A pair is two addresses, so that each NIC of a host is an end. Of a job whose period is known its
  * pairs are judged, and what is usual of them learnt, every half minute to two minutes, as samples
  * allow: a block. Between, the newest time of that length is judged as well. What is found all over
- * half of it, and 20 seconds, is said, and is over where it is not found in two blocks. Who only
- * waits in a synchronous exchange is as slow as all: then nothing is said. Nor is it of a job some
- * of whose pairs found no room, for what these pass on is not known. Capped: pairs at a time, of
- * one job, what is found of it; a pair without samples for a quarter of an hour makes room. Owner:
- * rhythms.h. Thread: one.
+ * half of it, and 20 seconds, is said, and is over where it is not found in two blocks, or where
+ * ten of a job that sends cannot be judged. Who only waits in a synchronous exchange is as slow as
+ * all: then nothing is said. Nor is it of a job some of whose pairs found no room, for what these
+ * pass on is not known. Capped: pairs at a time, of one job, what is found of it; a pair without
+ * samples for a quarter of an hour makes room. Owner: rhythms.h. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>

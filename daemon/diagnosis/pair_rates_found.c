@@ -10,10 +10,12 @@
 
 #define HITS    2
 #define HITS_MS 20000
-/* What stands is over when its pairs are twice as they were before, or unknown five times. */
+/* What stands is over when its pairs are twice as they were before, or unknown five times; or where
+ * so many blocks of a job that sends cannot be judged that its past does not count any more. */
 #define MISSES       10
 #define MISS_EVEN    5
 #define MISS_UNKNOWN 2
+#define MISS_BLOCK   1
 
 static void name_link(const struct ft_join *join, uint32_t number, struct ft_pair_rates_found *f)
 {
@@ -122,6 +124,22 @@ static uint32_t misses_of(const struct ft_pair_rates_found *f, const struct ft_p
         slow += q->rate.state == FT_PAIR_RATE_SLOW || q->rate.state == FT_PAIR_RATE_UNDECIDED;
     }
     return even > slow ? MISS_EVEN : slow ? 0 : MISS_UNKNOWN;
+}
+
+void ft_pair_rates_pass_over(const struct ft_pair_rates_view *view,
+                             const struct ft_pair_rates_judging *j)
+{
+    struct ft_pair_rates_found *list = view->job->found;
+    bool sends = false;
+
+    for (uint32_t i = 0; i < j->count; i++)
+        sends |= j->rates[i]->samples > 0;
+    for (size_t i = 0; i < FT_PAIR_RATES_FOUND; i++)
+        if (list[i].stands && j->block && sends) {
+            list[i].misses += MISS_BLOCK;
+            if (list[i].misses >= MISSES)
+                ft_pair_rates_end(&list[i], view);
+        }
 }
 
 void ft_pair_rates_conclude(const struct ft_join *join, const struct ft_pair_rates_view *view,

@@ -50,6 +50,10 @@ struct ft_pair_rates_judging {
 void ft_pair_rates_conclude(const struct ft_join *join, const struct ft_pair_rates_view *view,
                             const struct ft_pair_rates_judging *j, uint32_t compared);
 
+/* They could not be judged: what stands is no longer borne out, but by a job that pauses. */
+void ft_pair_rates_pass_over(const struct ft_pair_rates_view *view,
+                             const struct ft_pair_rates_judging *j);
+
 /* It is over; where it stood, that is said. */
 void ft_pair_rates_end(struct ft_pair_rates_found *found, const struct ft_pair_rates_view *view);
 

@@ -279,6 +279,29 @@ START_TEST(what_ends_is_over_and_nothing_else)
 }
 END_TEST
 
+/* While the job pauses it stands. Where so few pairs are left that none is judged any more, nothing
+ * bears it out. */
+START_TEST(what_cannot_be_judged_stands_no_more)
+{
+    for (int pauses = 0; pauses < 2; pauses++) {
+        begin();
+        live(PAST_S);
+        set_fault(TWO, 2.5);
+        live(150);
+        ck_assert_uint_eq(raised, 2);
+        for (uint32_t a = 0; a < ALL; a++)
+            for (uint32_t b = 0; b < ALL; b++)
+                if (pauses || !(a == 0 && b == 3))
+                    slower[a][b] = 2 * SAMPLES;
+        live(200);
+        ck_assert_uint_eq(cleared, 0);
+        live(pauses ? 400 : 250);
+        ck_assert_uint_eq(cleared, pauses ? 0 : 2);
+        end();
+    }
+}
+END_TEST
+
 /* It crosses the slow link with one flow of two, and is nearly as fast as ever: neither is the link
  * acquitted, nor another one named. */
 START_TEST(a_flow_on_another_way_acquits_nothing)
@@ -434,7 +457,8 @@ END_TEST
 
 FT_UNIT_MAIN("pair_rates_kept", the_link_under_slow_pairs_is_named,
              what_stands_is_said_in_time_and_over_in_time, what_ends_is_over_and_nothing_else,
-             a_flow_on_another_way_acquits_nothing, a_link_that_others_cross_as_fast_is_not_named,
+             what_cannot_be_judged_stands_no_more, a_flow_on_another_way_acquits_nothing,
+             a_link_that_others_cross_as_fast_is_not_named,
              a_pair_with_a_flow_of_unknown_path_has_no_links, pairs_are_judged_in_steps,
              what_is_judged_may_be_left, pairs_that_are_silent_make_room,
              a_job_without_room_is_not_judged)
