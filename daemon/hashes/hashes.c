@@ -445,7 +445,7 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
     struct ft_hash_set *s;
 
     while ((s = ft_table_next(h->sets, &index))) {
-        if (s->flow_count != s->learnt_count)
+        if (s->flow_count != s->learnt_count || s->replaced)
             ft_hash_set_learn(s);
         s->dirty = false;
     }
