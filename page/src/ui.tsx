@@ -7,7 +7,7 @@ import { byName, type LinkState } from './model.ts';
 import type { Flow, Hop } from './records.ts';
 import { format, kept } from './route.ts';
 import { store } from './store.ts';
-import { flowText, hopsText, NONE } from './text.ts';
+import { count, flowText, hopsText, NONE } from './text.ts';
 
 /** The address of another view at the same moment. */
 export function useHref(): (view: string, names?: string[], params?: Record<string, string>) => string {
@@ -163,9 +163,9 @@ function compare(a: number | string | undefined, b: number | string | undefined)
 const ROWS = 100;
 
 /** Sorted by the heads of its columns; figures begin with the largest. The order is part of the
- * address. total: how many there are, where the daemon gave fewer. */
+ * address. total: how many there are, where the daemon gave fewer; which these are, where that is known. */
 export function Table<R>(props: {
-    id: string; label: string; columns: Column<R>[]; rows: R[]; rowKey: (row: R) => string; total?: number | undefined;
+    id: string; label: string; columns: Column<R>[]; rows: R[]; rowKey: (row: R) => string; total?: number | undefined; which?: string;
     sort?: string; rowClass?: (row: R) => string;
 }): JSX.Element {
     const { route } = useStore();
@@ -223,7 +223,7 @@ export function Table<R>(props: {
             {left > 0 || beyond > 0
                 ? <p class="more">
                     {left > 0 ? <button type="button" onClick={() => setShown(shown + 5 * ROWS)}>Show {Math.min(left, 5 * ROWS)} more of {left}</button> : null}
-                    {beyond > 0 ? <span> The daemon gave {rows.length} of {props.total}: the fastest.</span> : null}
+                    {beyond > 0 ? <span> The daemon gave {count(rows.length)} of {count(props.total)}{props.which ? `: ${props.which}` : ''}.</span> : null}
                 </p>
                 : null}
         </div>

@@ -103,7 +103,37 @@ async function hostile(page, url, paper) {
     check('nor an element', await page.locator('main b', { hasText: 'x' }).count() === 0);
 }
 
-const PARTS = { hostile, past, direct, refused };
+/** More than is shown: how many is said, and no sum is taken for that of all. */
+async function cut(page, url, paper) {
+    const [one] = paper.events(paper.number).filter((e) => e.kind === 'collision' && e.evidence.switch === 'leaf1');
+    const many = Array.from({ length: 30 }, (_, i) => ({ ...one, subject: `leaf1/x${i}`, evidence: { ...one.evidence, port: `x${i}` } }));
+    paper.events = () => many;
+    paper.paths = () => ({ total: 5000, records: paper.flows.map((f) => paper.path({ ...f, job: 88, a: 0, ha: 0, spine: 1 }, paper.number)) });
+    const ranks = paper.ranks.bind(paper);
+    paper.ranks = () => [...ranks(), ...Array.from({ length: 20 }, (_, i) => ({ comm_id: 'c0ffee88', ranks: 28, job: '88', rank: 8 + i, host: `more${i}`, pid: 1 }))];
+    for (const h of paper.topology.hosts) h.nics = Array.from({ length: 8 }, (_, i) => ({ ...h.nics[0], rail: i, addresses: [`10.9.${i}.1`] }));
+    await shown(page, url, 'switch/leaf1');
+    check('events of a switch: what is left out is counted', /10 more of less weight are not shown here/.test(await text(page)), await page.locator('main article').count().then(String));
+    await shown(page, url, 'job/88');
+    await page.waitForFunction(() => /Flows\d/.test(document.querySelector('main .facts')?.textContent ?? ''));
+    const facts = await text(page, 'main .facts');
+    check('a job: the rate is that of the flows that it is of', /Flows5\s000; the 64 fastest: /.test(facts), facts);
+    check('and hosts that are not named are counted', /and 16 others/.test(facts), facts);
+    check('its flows: how many there are', /gave 64 of 5\s000: the fastest/.test(await text(page)));
+    await shown(page, url, 'link/leaf1/Ethernet50');
+    await page.getByText('go 5\u202f000 flows.').waitFor();
+    check('a link: so do its flows', true);
+    await shown(page, url, 'hosts');
+    const row = await text(page, 'main tbody tr');
+    check('a host: addresses and ports that are left out are counted', /10\.9\.3\.1 and 4 others.*Ethernet1 and 4 others/.test(row), row);
+    await shown(page, url, 'imbalance');
+    await page.getByRole('button', { name: 'Compute for the last window' }).click();
+    const moved = page.getByText('The daemon gave 64 of 66');
+    await moved.waitFor();
+    check('flows that a plan moves are not called the fastest', !/fastest/.test(await moved.textContent()), await moved.textContent());
+}
+
+const PARTS = { hostile, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

@@ -131,6 +131,9 @@ export function EventsView(): JSX.Element {
     );
 }
 
+/** That are shown of a thing. */
+const BESIDE = 20;
+
 /** Those that name something. */
 export function EventsOf({ test, none }: { test: (e: Event) => boolean; none: string }): JSX.Element {
     const { events, fabric } = useStore();
@@ -138,7 +141,8 @@ export function EventsOf({ test, none }: { test: (e: Event) => boolean; none: st
     return (
         <Section title="Events">
             {found.length > 0 ? null : fabric ? <Empty>{none}</Empty> : <NotYet />}
-            <div class="cards">{found.slice(0, 20).map((e, i) => <EventCard key={eventId(e)} event={e} open={i === 0} />)}</div>
+            <div class="cards">{found.slice(0, BESIDE).map((e, i) => <EventCard key={eventId(e)} event={e} open={i === 0} />)}</div>
+            {found.length > BESIDE ? <p class="empty">{count(found.length - BESIDE)} more of less weight are not shown here: <A view="events">all events</A></p> : null}
         </Section>
     );
 }

@@ -29,7 +29,7 @@ function seenBy(h: Hop): string {
 
 export function FlowsTable({ id, paths, total }: { id: string; paths: Path[]; total?: number | undefined }): JSX.Element {
     return (
-        <Table id={id} label="Flows" rows={paths} rowKey={(p) => flowKey(p.flow)} sort="-rate" total={total} columns={[
+        <Table id={id} label="Flows" rows={paths} rowKey={(p) => flowKey(p.flow)} sort="-rate" total={total} which="the fastest" columns={[
             { key: 'flow', title: 'Flow', cell: (p) => <FlowLink flow={p.flow} />, by: (p) => flowText(p.flow) },
             { key: 'rate', title: 'Rate', num: true, cell: (p) => rate(p.rate_bps), by: (p) => p.rate_bps },
             { key: 'role', title: 'Role', minor: true, cell: (p) => p.role, by: (p) => p.role },

@@ -184,12 +184,16 @@ function RanksTable({ ranks }: { ranks: Rank[] }): JSX.Element {
     );
 }
 
+/** That are named; the table of ranks has all. */
+const HOSTS = 12;
+
 export function JobView(): JSX.Element {
     const { route, events, fabric } = useStore();
     const name = route.names[0] ?? '';
     const real = name === '-' ? '' : name;
     const asked = useAnswer<Answer<Rank>>('ranks');
     const ranks = (asked.answer?.records ?? []).filter((r) => (r.job ?? '') === real);
+    const hosts = [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName);
     const comms = commsOf(ranks);
     const slowest = slowestOf(ranks);
     const chosen = route.params['comm'] ?? slowest?.comm_id ?? comms[0] ?? '';
@@ -200,6 +204,7 @@ export function JobView(): JSX.Element {
     const mine = events.filter((e) => e.kind === 'collision' && !e.cleared && (e.evidence?.victims ?? []).some((v) => v.job === real && real !== ''));
     const cost = Math.max(0, ...mine.map((e) => slowdown(e) ?? 0));
     const rhythm = useRhythm(real);
+    const more = Math.max(0, (paths.answer?.total ?? 0) - (paths.answer?.records.length ?? 0));
     const total = flows.reduce((sum, p) => sum + (p.rate_bps ?? 0), 0);
     if (!asked.answer) return <><h1>Job {name}</h1><Empty>{asked.refusal || 'Asking …'}</Empty></>;
     if (ranks.length === 0 && flows.length === 0)
@@ -210,8 +215,8 @@ export function JobView(): JSX.Element {
             <OfNow what="Ranks, flows and sums are those" />
             <Facts of={[
                 ['Processes', ranks.length === 0 ? 'not known: no NCCL plugin reports of it' : `${count(processesOf(ranks))}, in ${plural(comms.length, 'communicator')}: ${plural(ranks.filter((r) => !r.closed).length, 'rank')} in all`],
-                ranks.length > 0 && ['Hosts', [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName).slice(0, 12).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)],
-                flows.length > 0 && ['Flows', `${count(flows.length)}, ${rate(total)}`],
+                ranks.length > 0 && ['Hosts', <>{hosts.slice(0, HOSTS).map((h, i) => <>{i ? ', ' : ''}<HostLink name={h} /></>)}{hosts.length > HOSTS ? ` and ${plural(hosts.length - HOSTS, 'other')}` : ''}</>],
+                flows.length > 0 && ['Flows', more > 0 ? `${count(flows.length + more)}; the ${count(flows.length)} fastest: ${rate(total)}` : `${count(flows.length)}, ${rate(total)}`],
                 ranks.length > 0 && ['Slowest pair', slowest ? <Slowest rank={slowest} of={ranks} /> : 'none stands out'],
                 rhythm !== undefined && ['Rhythm', rhythmText(rhythm)],
                 ...(rhythm === undefined ? [] : sentFacts(rhythm)),
@@ -231,7 +236,7 @@ export function JobView(): JSX.Element {
                 </Section>
                 : null}
             <Section title="Ranks"><RanksTable ranks={ranks} /></Section>
-            {flows.length > 0 ? <Section title="Its flows"><FlowsTable id="job-flows" paths={flows} /></Section> : null}
+            {flows.length > 0 ? <Section title="Its flows"><FlowsTable id="job-flows" paths={flows} total={flows.length + more} /></Section> : null}
         </>
     );
 }

@@ -149,7 +149,9 @@ export function LinkView(): JSX.Element {
     const way = fabric?.ways.get(key);
     const link = way?.link ?? links?.find((l) => l.switch === sw && l.port === port);
     const asked = useAnswer<Answer<Path>>('paths', { switch: sw, port, limit: PATHS });
-    const flows = (asked.answer?.records ?? []).filter((p) => crosses(p, sw, port));
+    const through = asked.answer?.records ?? [];
+    const flows = through.filter((p) => crosses(p, sw, port));
+    const cut = (asked.answer?.total ?? 0) > through.length;
     const back = way ? fabric?.ways.get(portKey(way.peer, way.peerPort)) : undefined;
     const group = link?.group ?? way?.group;
     const siblings = group ? (links ?? []).filter((l) => l.group === group).sort((a, b) => byName(a.port, b.port)) : [];
@@ -167,6 +169,7 @@ export function LinkView(): JSX.Element {
                 {flows.length === 0
                     ? <Empty>{asked.refusal || (asked.answer ? 'No flow is known to cross it.' : 'Asking …')}</Empty>
                     : <FlowsTable id="link-flows" paths={flows} />}
+                {cut ? <p class="note">By this port, either way, go {count(asked.answer?.total)} flows. Of the {count(through.length)} fastest, these leave by it.</p> : null}
             </Section>
             <Section title="Over time"><LinkHistory sw={sw} port={port} /></Section>
             {siblings.length > 1 ? <Section title={`Siblings in ${group}`} id="siblings"><LinksTable id="siblings" links={siblings} /></Section> : null}

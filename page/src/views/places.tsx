@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A switch, a host, and the list of hosts.
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import { byName, portKey, type Way } from '../model.ts';
 import type { Answer, Host, Path, Port, QueuePair, Rank } from '../records.ts';
@@ -50,6 +50,13 @@ export function SwitchView(): JSX.Element {
     );
 }
 
+const SOME = 4;
+
+/** The first of many, and how many others there are. */
+function some<T>(all: T[], one: (of: T) => ComponentChildren): JSX.Element {
+    return <>{all.slice(0, SOME).map((x, i) => <>{i ? ', ' : ''}{one(x)}</>)}{all.length > SOME ? ` and ${plural(all.length - SOME, 'other')}` : ''}</>;
+}
+
 export function HostsView(): JSX.Element {
     const { topology } = useStore();
     const hosts = topology?.hosts ?? [];
@@ -61,17 +68,17 @@ export function HostsView(): JSX.Element {
                 ? topology ? <Empty>No host is known yet: hosts are learnt from their packets or read from the topology file.</Empty> : <NotYet />
                 : <Table id="hosts" label="Hosts" rows={hosts} rowKey={(h) => h.name} sort="host" columns={[
                     { key: 'host', title: 'Host', cell: (h) => <HostLink name={h.name} />, by: (h) => h.name },
-                    { key: 'addresses', title: 'Addresses', cell: (h) => (h.nics ?? []).flatMap((n) => n.addresses ?? []).slice(0, 4).join(', ') },
-                    { key: 'at', title: 'Attached to', cell: (h) => at(h).slice(0, 4).map((a, i) => <>{i ? ', ' : ''}<SwitchLink name={a.switch} /> {a.port}</>), by: (h) => at(h)[0]?.switch },
+                    { key: 'addresses', title: 'Addresses', cell: (h) => some((h.nics ?? []).flatMap((n) => n.addresses ?? []), (a) => a) },
+                    { key: 'at', title: 'Attached to', cell: (h) => some(at(h), (a) => <><SwitchLink name={a.switch} /> {a.port}</>), by: (h) => at(h)[0]?.switch },
                     { key: 'nics', title: 'NICs', num: true, minor: true, cell: (h) => count(h.nics?.length ?? 0), by: (h) => h.nics?.length },
                 ]} />}
         </>
     );
 }
 
-function QpsTable({ qps }: { qps: QueuePair[] }): JSX.Element {
+function QpsTable({ qps, total }: { qps: QueuePair[]; total: number | undefined }): JSX.Element {
     return (
-        <Table id="qps" label="Queue pairs" rows={qps} rowKey={(q) => `${q.device}/${q.port}/${q.local}`} columns={[
+        <Table id="qps" label="Queue pairs" rows={qps} total={total} rowKey={(q) => `${q.device}/${q.port}/${q.local}`} columns={[
             { key: 'device', title: 'Device', cell: (q) => `${q.device ?? ''}${q.port === undefined ? '' : `/${q.port}`}`, by: (q) => q.device },
             { key: 'qp', title: 'Queue pair', cell: (q) => `${q.local ?? '?'} to ${q.remote ?? '?'}`, by: (q) => q.local },
             { key: 'state', title: 'State', cell: (q) => words(q.state), by: (q) => q.state },
@@ -115,7 +122,7 @@ export function HostView(): JSX.Element {
             <Section title="Queue pairs">
                 {(qps.answer?.records ?? []).length === 0
                     ? <Empty>{qps.refusal || (qps.answer ? 'No queue pair is known: a fabrictrace-agent on the host reports them.' : 'Asking …')}</Empty>
-                    : <><p class="lead">{plural(qps.answer?.total ?? 0, 'queue pair')}</p><QpsTable qps={qps.answer?.records ?? []} /></>}
+                    : <><p class="lead">{plural(qps.answer?.total ?? 0, 'queue pair')}</p><QpsTable qps={qps.answer?.records ?? []} total={qps.answer?.total} /></>}
             </Section>
         </>
     );
