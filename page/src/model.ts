@@ -2,7 +2,7 @@
 // The fabric as the views look at it: switches by tier, cables between them, and what each direction
 // of a cable is: used, idle, down, or not seen. Pure.
 import type { Event, Finding, Imbalance, Link, Switch, Topology } from './records.ts';
-import { percent, plural } from './text.ts';
+import { plural, tenth } from './text.ts';
 
 export type LinkState = 'used' | 'idle' | 'down' | 'unseen';
 
@@ -269,7 +269,7 @@ const VERDICTS = ['fault', 'uneven', 'even', 'idle'];
 const SCOPES = ['fabric', 'layer', 'group'];
 
 export function verdictRank(verdict: string | undefined): number {
-    const i = VERDICTS.indexOf(verdict ?? 'idle');
+    const i = VERDICTS.indexOf(verdict ?? '');
     return i < 0 ? VERDICTS.length : i;
 }
 
@@ -285,7 +285,7 @@ export function byScope(a: Imbalance, b: Imbalance): number {
 export function lacks(i: Imbalance): string {
     const texts = [];
     if (i.missing_partitions?.length) texts.push(`${plural(i.missing_partitions.length, 'partition')} of flows missing`);
-    if (i.seen_share !== undefined) texts.push(`${percent(i.seen_share)} of the observations were taken in`);
+    if (i.seen_share !== undefined) texts.push(`${tenth(100 * i.seen_share)} % of the observations were taken in`);
     if (i.unaccounted_partitions?.length) texts.push('daemons of an earlier version do not say what they took in');
     return texts.join('; ');
 }
@@ -294,14 +294,17 @@ export function lacks(i: Imbalance): string {
 export function verdictText(i: Imbalance): string {
     switch (i.verdict) {
     case 'fault':
-        return i.max_over_mean !== undefined && i.links !== undefined && i.max_over_mean >= i.links - 0.005 && i.scope === 'group'
+        return i.max_over_mean !== undefined && i.links !== undefined && i.max_over_mean > i.links - 1e-3 && i.scope === 'group'
             ? `fault: every flow on one of ${i.links} links` : 'fault: not explained by chance';
     case 'uneven':
         return 'uneven, may be luck';
     case 'even':
         return 'even';
+    case undefined:
+    case 'unknown':
+        return 'not judged';
     default:
-        return 'idle';
+        return i.verdict;
     }
 }
 

@@ -4,6 +4,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { useAnswer, useDark, useStore, useWidth } from './hooks.ts';
+import { verdictText } from './model.ts';
 import type { Answer, Imbalance } from './records.ts';
 import { store } from './store.ts';
 import { clock, tenth } from './text.ts';
@@ -82,7 +83,7 @@ export function Scrubber(): JSX.Element {
         return Math.max(0, Math.floor((e.clientX - box.left - (box.width - step * bars.length)) / step));
     };
     const bar = bars[chosen];
-    const told = bar ? `${clock(bar.start)}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)}, ${bar.record.verdict}`}` : 'no window yet';
+    const told = bar ? `${clock(bar.start)}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)}, ${verdictText(bar.record)}`}` : 'no window yet';
     return (
         <div class="scrubber" data-nocopy>
             <span class="scrub-from">{bars[0] ? clock(bars[0].start) : ''}</span>

@@ -29,7 +29,7 @@ function figure(value: number): string {
 function scaled(value: number, units: string[], step: number): string {
     let unit = 0;
     let v = value;
-    while (Math.abs(v) >= step * 0.99995 && unit < units.length - 1) {
+    while (Math.abs(v) >= step * 0.9995 && unit < units.length - 1) {
         v /= step;
         unit++;
     }

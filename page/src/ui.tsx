@@ -98,7 +98,7 @@ const WORD_MARKS: Record<string, string> = {
 
 /** A word that means good or bad, with a mark of its own beside the colour. */
 export function Word({ word, text }: { word: string | undefined; text?: string }): JSX.Element {
-    const name = word ?? 'idle';
+    const name = word ?? 'unknown';
     return (
         <span class={`word word-${name}`}>
             <span aria-hidden="true" data-nocopy>{WORD_MARKS[name] ?? '·'}</span> {text ?? name}

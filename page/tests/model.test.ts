@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Memory } from '../src/history.ts';
 import { byScope, byWorst, fabricOf, isSmall, lacks, partsOf, slowdown, verdictText, type Cable } from '../src/model.ts';
-import type { Event, Link, Switch, Topology } from '../src/records.ts';
+import type { Event, Imbalance, Link, Switch, Topology } from '../src/records.ts';
 
 function leafSpine(leaves: number, spines: number): Topology {
     const switches: Switch[] = [];
@@ -114,6 +114,10 @@ test('worst first', () => {
 test('verdicts and what a collision costs', () => {
     assert.equal(verdictText({ scope: 'group', verdict: 'fault', links: 4, max_over_mean: 4 }), 'fault: every flow on one of 4 links');
     assert.equal(verdictText({ scope: 'fabric', verdict: 'fault', links: 4, max_over_mean: 4 }), 'fault: not explained by chance');
+    assert.equal(verdictText({ scope: 'group', verdict: 'fault', links: 64, max_over_mean: 63.9952 }), 'fault: not explained by chance', 'one of 13,000 flows went elsewhere');
+    for (const verdict of [undefined, 'unknown']) assert.equal(verdictText({ scope: 'group', verdict, links: 4 } as Imbalance), 'not judged', 'that is not idle');
+    assert.equal(verdictText({ scope: 'group', verdict: 'idle' }), 'idle');
+    assert.equal(verdictText({ scope: 'group', verdict: 'lopsided' }), 'lopsided', 'of a daemon of a later version');
     assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 4, elephants_even: 2 } }), 2);
     // An even share below one flow cannot be had.
     assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 3, elephants_even: 0.5 } }), 3);
@@ -122,6 +126,7 @@ test('verdicts and what a collision costs', () => {
 test('a window says what it lacks', () => {
     assert.equal(lacks({ scope: 'fabric', missing_partitions: [], unaccounted_partitions: [] }), '');
     assert.equal(lacks({ scope: 'fabric', seen_share: 0.887 }), '88.7 % of the observations were taken in');
+    assert.equal(lacks({ scope: 'fabric', seen_share: 0.9972 }), '99.7 % of the observations were taken in');
     assert.equal(lacks({ missing_partitions: [3], unaccounted_partitions: [4, 5] }),
         '1 partition of flows missing; daemons of an earlier version do not say what they took in');
 });

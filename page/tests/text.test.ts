@@ -14,6 +14,8 @@ test('control characters are seen, not obeyed', () => {
 test('figures', () => {
     assert.equal(rate(24_100_000_000), '24.1 Gb/s');
     assert.equal(rate(999_999), '1.00 Mb/s');
+    assert.equal(rate(999_600_000), '1.00 Gb/s');
+    assert.equal(rate(999_400_000), '999 Mb/s');
     assert.equal(rate(0), '0 b/s');
     assert.equal(rate(undefined), '–');
     assert.equal(bytes(-1_250_000), '-1.25 MB');

@@ -133,7 +133,33 @@ async function cut(page, url, paper) {
     check('flows that a plan moves are not called the fastest', !/fastest/.test(await moved.textContent()), await moved.textContent());
 }
 
-const PARTS = { hostile, cut, past, direct, refused };
+/** What this page does not know, or is not there, is neither idle nor 0. */
+async function unknown(page, url, paper) {
+    const imbalance = paper.imbalance.bind(paper);
+    paper.imbalance = (n) => imbalance(n).map((r) => (r.name === 'leaf1/up' ? { ...r, verdict: 'unknown' } : r.name === 'leaf2/up' ? { ...r, verdict: 'lopsided' } : r));
+    const path = paper.path(paper.flows[0], paper.number);
+    const { state: _, rate_bps: __, bytes: ___, ...bare } = path;
+    paper.paths = () => ({ total: 1, records: [bare] });
+    paper.events = () => [
+        { kind: 'moonlight', subject: 'leaf1/x', message: 'a kind of a later version', severity: 'dire', evidence: { shape: 'round' } },
+        { kind: 'clock_skew', severity: 'warning', subject: 'poll1', message: 'its clock is behind', evidence: { program: 'fabrictrace-agent', offset_ms: -400 } },
+    ];
+    await shown(page, url, 'imbalance');
+    const groups = await page.getByRole('region', { name: 'Imbalance of every group' }).locator('tbody tr').allTextContents();
+    check('a verdict that is not there is not idle', /not judged$/.test(groups.find((g) => g.startsWith('leaf1/up')) ?? ''), groups.join(' | '));
+    check('one of a later version is shown as it is', /lopsided$/.test(groups.find((g) => g.startsWith('leaf2/up')) ?? ''), groups.join(' | '));
+    await shown(page, url, 'switch/leaf1');
+    check('so on its switch', /leaf1\/upnot judged/.test(await text(page)), await text(page, 'main .facts'));
+    await shown(page, url, 'flows');
+    const flow = await text(page, 'main tbody tr');
+    check('a flow without a state or a rate', /–data· unknown/.test(flow), flow);
+    await shown(page, url, 'events');
+    const said = await text(page);
+    check('an event of a kind that it does not know', /Moonlight leaf1\/x.*a kind of a later version/.test(said), said);
+    check('a clock that is behind by less than a second', /Clock0\.4 s behind/.test(said), said);
+}
+
+const PARTS = { hostile, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

@@ -56,7 +56,7 @@ function evidenceFacts(e: Event): (Fact | false | undefined)[] {
         at.switch !== undefined && at.port !== undefined && ['Link', <><PortLink sw={at.switch} port={at.port} />{at.peer ? <> to <SwitchLink name={at.peer} /> {at.peer_port}</> : ''}</>],
         at.switch !== undefined && at.port === undefined && ['Switch', <SwitchLink name={at.switch} />],
         at.group !== undefined && ['Group', <GroupLink name={at.group} />],
-        at.elephants !== undefined && ['Elephants', `${count(at.elephants)} here, ${count(at.elephants_least ?? 0)} on the sibling with the fewest, ${tenth(at.elephants_even)} would be even`],
+        at.elephants !== undefined && ['Elephants', `${count(at.elephants)} here, ${count(at.elephants_least)} on the sibling with the fewest, ${tenth(at.elephants_even)} would be even`],
         slow !== undefined && slow > 1 && ['Cost', `what waits for these flows takes at most ${ratio(slow)} times as long as on an even group`],
         at.fim !== undefined && ['FIM', `${tenth(at.fim)}, chance gives ${tenth(at.fim_expected)}, p ${probability(at.p_value)}`],
         at.found_peer !== undefined && ['Leads to', <><SwitchLink name={at.found_peer} /> {at.found_peer_port ?? ''}: {plural(at.flows ?? 0, 'flow')}, {plural(at.count ?? 0, 'sample')}</>],
@@ -70,7 +70,7 @@ function evidenceFacts(e: Event): (Fact | false | undefined)[] {
         (at.idle_ports ?? []).length > 0 && ['Without any flow', at.idle_ports?.join(', ')],
         at.idle_since_ms !== undefined && ['Last sample', clock(at.idle_since_ms)],
         at.found_peer === undefined && e.kind !== 'underused' && at.count !== undefined && ['Count', count(at.count)],
-        at.offset_ms !== undefined && ['Clock', `${age(Math.abs(at.offset_ms))} ${at.offset_ms < 0 ? 'behind' : 'ahead'}`],
+        at.offset_ms !== undefined && ['Clock', `${Math.abs(at.offset_ms) < 60_000 ? `${tenth(Math.abs(at.offset_ms) / 1000)} s` : age(Math.abs(at.offset_ms))} ${at.offset_ms < 0 ? 'behind' : 'ahead'}`],
     ];
 }
 

@@ -63,14 +63,14 @@ export function PlansOf({ job }: { job: string }): JSX.Element | null {
                 <Table
                     id="plans" label="Plans of source ports" rows={found} rowKey={(p) => `${p.uid}/${p.time_ms}`} sort="-made"
                     columns={[
-                        { key: 'made', title: 'Made', num: true, by: (p) => p.time_ms, cell: (p) => clock(p.time_ms ?? 0) },
+                        { key: 'made', title: 'Made', num: true, by: (p) => p.time_ms, cell: (p) => clock(p.time_ms) },
                         { key: 'user', title: 'User', num: true, by: (p) => p.uid, cell: (p) => String(p.uid ?? '') },
                         { key: 'stage', title: 'Stage', by: (p) => p.stage, cell: (p) => <Stage of={p} /> },
-                        { key: 'ports', title: 'Ports', num: true, by: (p) => p.ports_given, cell: (p) => count(p.ports_given ?? 0) },
-                        { key: 'confirmed', title: 'Confirmed', num: true, by: (p) => p.ports_confirmed, cell: (p) => count(p.ports_confirmed ?? 0) },
-                        { key: 'missed', title: 'Missed', num: true, by: (p) => p.ports_missed, cell: (p) => count(p.ports_missed ?? 0) },
-                        { key: 'refused', title: 'Refused', num: true, by: (p) => p.ports_refused, cell: (p) => count(p.ports_refused ?? 0) },
-                        { key: 'since', title: 'Since', num: true, by: (p) => p.since_ms, cell: (p) => clock(p.since_ms ?? 0) },
+                        { key: 'ports', title: 'Ports', num: true, by: (p) => p.ports_given, cell: (p) => count(p.ports_given) },
+                        { key: 'confirmed', title: 'Confirmed', num: true, by: (p) => p.ports_confirmed, cell: (p) => count(p.ports_confirmed) },
+                        { key: 'missed', title: 'Missed', num: true, by: (p) => p.ports_missed, cell: (p) => count(p.ports_missed) },
+                        { key: 'refused', title: 'Refused', num: true, by: (p) => p.ports_refused, cell: (p) => count(p.ports_refused) },
+                        { key: 'since', title: 'Since', num: true, by: (p) => p.since_ms, cell: (p) => clock(p.since_ms) },
                     ]}
                 />
             </Section>

@@ -26,7 +26,7 @@ const GAPS: Record<string, string> = {
 };
 
 function gapText(a: ProbeAnswer): string {
-    if (a.gap === 'silent') return `no answer to ${count(a.sent ?? 0)} probes: the switch limits its answers or sends none, or they were lost`;
+    if (a.gap === 'silent') return `no answer to ${count(a.sent)} probes: the switch limits its answers or sends none, or they were lost`;
     return GAPS[a.gap ?? ''] ?? a.gap ?? '';
 }
 
@@ -39,7 +39,7 @@ export function ProbeOf({ flow }: { flow: string }): JSX.Element | null {
     const who = probe.by_daemon ? 'for the daemon' : `for user ${probe.uid ?? '?'} of its host`;
     return (
         <Section title="Probe">
-            <p>{`${clock(probe.time_ms ?? 0)}, ${who}: ${OUTCOMES[probe.outcome ?? ''] ?? probe.outcome ?? ''}${probe.refused ? `: ${probe.refused}` : ''}.`}</p>
+            <p>{`${clock(probe.time_ms)}, ${who}: ${OUTCOMES[probe.outcome ?? ''] ?? probe.outcome ?? ''}${probe.refused ? `: ${probe.refused}` : ''}.`}</p>
             {(probe.answers ?? []).length > 0 ? (
                 <Table id="probe" label="Probe, switch by switch" rows={probe.answers ?? []} rowKey={(a) => String(a.ttl)} columns={[
                     { key: 'ttl', title: 'TTL', num: true, cell: (a) => String(a.ttl ?? '') },
