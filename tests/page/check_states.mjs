@@ -159,7 +159,33 @@ async function unknown(page, url, paper) {
     check('a clock that is behind by less than a second', /Clock0\.4 s behind/.test(said), said);
 }
 
-const PARTS = { hostile, unknown, cut, past, direct, refused };
+/** Events that are over: up to the moment that is looked at, and without a gap at each window. */
+async function over(page, url, paper) {
+    const asked = [];
+    paper.over = (query) => {
+        asked.push([query.get('from_ms'), query.get('to_ms')].map((ms) => ms && Number(ms)));
+        return [...paper.events(paper.number), { kind: 'loss', severity: 'warning', subject: 'x', message: 'it is over', cleared: true, since_ms: 1, time_ms: 2, evidence: {} }];
+    };
+    const then = paper.span(paper.number - 5);
+    await shown(page, url, `events?over=1&at=${then.window_start_ms}`);
+    await page.getByText('it is over').waitFor();
+    check('of a moment before: what came after it is left out', asked[0]?.[1] === then.window_end_ms && asked[0][0] === then.window_end_ms - 3_600_000, JSON.stringify(asked));
+    await shown(page, url, 'events?over=1');
+    await page.getByText('it is over').waitFor();
+    check('of now: up to now', asked.at(-1)[1] === null, JSON.stringify(asked));
+    await page.evaluate(() => {
+        window.gaps = 0;
+        new MutationObserver(() => { if (!/it is over/.test(document.querySelector('main').textContent)) window.gaps++; }).observe(document.querySelector('main'), { childList: true, subtree: true });
+    });
+    for (let i = 0; i < 3; i++) {
+        paper.advance();
+        paper.tell();
+        await page.waitForFunction((t) => document.querySelector('header').dataset.window === String(t), paper.span(paper.number).window_end_ms);
+    }
+    check('a window that closes takes nothing away', await page.evaluate(() => window.gaps) === 0);
+}
+
+const PARTS = { hostile, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

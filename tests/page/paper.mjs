@@ -233,6 +233,11 @@ export class Paper {
         return events;
     }
 
+    /** Active, or over, between two moments. */
+    over() {
+        return this.events(this.number);
+    }
+
     findings() {
         if (this.calm) return [];
         return [
@@ -340,7 +345,7 @@ export class Paper {
             return list(records.map((r) => ({ ...r, ...(r.scope === 'fabric' ? { ...kept, links: r.links } : {}), ...this.lacking })));
         }
         case 'events':
-            return list(this.events(n).filter((e) => !query.get('kind') || e.kind === query.get('kind')));
+            return list((query.get('from_ms') ? this.over(query) : this.events(n)).filter((e) => !query.get('kind') || e.kind === query.get('kind')));
         case 'doctor':
             return list(this.findings());
         case 'loss':

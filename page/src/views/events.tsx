@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JSX } from 'preact';
+import { useRef } from 'preact/hooks';
 import { meaning } from '../advice.ts';
-import { useAnswer, useStore } from '../hooks.ts';
+import { useAnswer, usePast, useStore } from '../hooks.ts';
 import { byWorst, slowdown } from '../model.ts';
 import type { Answer, Event, Victim } from '../records.ts';
 import { format } from '../route.ts';
@@ -102,13 +103,18 @@ export function EventCard({ event, open }: { event: Event; open: boolean }): JSX
 const OVER_MS = 3_600_000;
 
 export function EventsView(): JSX.Element {
-    const { events, route, window: shown, keeps, fabric } = useStore();
+    const { events, route, window: shown, keeps, fabric, at } = useStore();
+    const past = usePast();
     const over = route.params['over'] === '1';
-    const from = (shown?.window_end_ms ?? Date.now()) - OVER_MS;
-    const asked = useAnswer<Answer<Event>>(over && keeps ? 'events' : '', { from_ms: from });
+    const to = shown?.window_end_ms;
+    const asked = useAnswer<Answer<Event>>(over && keeps && to !== undefined ? 'events' : '', { from_ms: (to ?? 0) - OVER_MS, to_ms: past ? to : undefined });
+    // The last answer stays until that of the next window is there.
+    const last = useRef<{ at: number | undefined; events: Event[] } | undefined>(undefined);
+    if (asked.answer) last.current = { at, events: asked.answer.records };
+    if (!over || last.current?.at !== at) last.current = undefined;
     const [kind, ...rest] = route.names;
     const subject = rest.join('/');
-    const all = (over && asked.answer ? asked.answer.records : events).slice();
+    const all = (last.current?.events ?? events).slice();
     const kinds = [...new Set(all.map((e) => e.kind))].sort();
     const rows = all.filter((e) => (!kind || e.kind === kind) && (!subject || e.subject === subject)).sort(byWorst);
     return (
@@ -120,9 +126,10 @@ export function EventsView(): JSX.Element {
                     {kinds.map((k) => <A key={k} view="events" names={[k]} params={over ? { over: '1' } : {}} current={kind === k}>{meaning(k).name}</A>)}
                 </span>
                 {keeps
-                    ? <a href={format({ ...route, params: { ...route.params, over: over ? '' : '1' } })} class="toggle" aria-current={over ? 'true' : undefined}>with what is over, last hour</a>
+                    ? <a href={format({ ...route, params: { ...route.params, over: over ? '' : '1' } })} class="toggle" aria-current={over ? 'true' : undefined}>with what is over, {past ? 'the hour before' : 'last hour'}</a>
                     : null}
             </div>
+            {over && keeps && asked.refusal ? <Empty>What is over: {asked.refusal}</Empty> : null}
             {!fabric && rows.length === 0 ? <NotYet /> : null}
             {fabric && rows.length === 0 ? <Empty>{kind ? 'No such event is active.' : 'No active event: no collision, no fault, no link down.'}</Empty> : null}
             <div class="cards">{rows.slice(0, 100).map((e, i) => <EventCard key={`${eventId(e)}/${e.since_ms}`} event={e} open={i < 3 || subject !== ''} />)}</div>
