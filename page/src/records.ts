@@ -113,6 +113,7 @@ export interface Link {
     transit_max_ns?: number;
     numbered_flows?: number;
     resending_flows?: number;
+    flaps?: number;
     partial?: boolean;
 }
 

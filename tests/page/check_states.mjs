@@ -185,7 +185,26 @@ async function over(page, url, paper) {
     check('a window that closes takes nothing away', await page.evaluate(() => window.gaps) === 0);
 }
 
-const PARTS = { hostile, over, unknown, cut, past, direct, refused };
+/** A link that is going bad is found in the list of all, before it is down. */
+async function bad(page, url, paper) {
+    const links = paper.links.bind(paper);
+    paper.links = (...of) => links(...of).map((l) => (l.switch === 'leaf2' && l.port === 'Ethernet50'
+        ? { ...l, errors: 1200, flaps: 16, numbered_flows: 9, resending_flows: 7 } : l.switch === 'leaf1' ? { ...l, errors: 30, flaps: 2 } : l));
+    await shown(page, url, 'links');
+    const first = () => text(page, 'main tbody tr');
+    for (const head of ['Errors', 'Flaps', 'Send again']) {
+        await page.getByRole('button', { name: head, exact: true }).click();
+        await page.waitForFunction(() => /^leaf2 Ethernet50/.test(document.querySelector('main tbody tr').textContent));
+        check(`${head}: the worst link is the first`, true);
+    }
+    check('with its figures', /1\s200167 of 9/.test(await first()), await first());
+    await page.getByRole('link', { name: 'leaf2 Ethernet50', exact: true }).click();
+    await page.waitForFunction(() => document.querySelector('main h1')?.textContent === 'Link leaf2 Ethernet50');
+    await settled(page);
+    check('on its own page, too', /Flapsat least 16 in the last hour/.test(await text(page)), await text(page, 'main .facts'));
+}
+
+const PARTS = { hostile, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

@@ -4,7 +4,7 @@ import { Chart } from '../chart.tsx';
 import { useAnswer, usePast, useStore } from '../hooks.ts';
 import { byName, portKey, type LinkState, type Way } from '../model.ts';
 import type { Answer, Finding, Link, Path } from '../records.ts';
-import { bytes, count, nanoseconds, percent, plural, rate, ratio } from '../text.ts';
+import { bytes, count, nanoseconds, NONE, percent, plural, rate, ratio } from '../text.ts';
 import { A, Bar, Empty, Facts, GroupLink, NotYet, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
@@ -43,6 +43,9 @@ function Rows({ id, rows, sort }: { id: string; rows: Row[]; sort?: string }): J
             { key: 'times', title: '× even', num: true, cell: (r) => ratio(r.way?.times), by: (r) => r.way?.times },
             { key: 'ce', title: 'CE marked', num: true, minor: true, cell: (r) => percent(r.link?.ce_marked_share), by: (r) => r.link?.ce_marked_share },
             { key: 'drops', title: 'Discards', num: true, minor: true, cell: (r) => count(r.link?.discards), by: (r) => r.link?.discards },
+            { key: 'errors', title: 'Errors', num: true, minor: true, cell: (r) => count(r.link?.errors), by: (r) => r.link?.errors },
+            { key: 'flaps', title: 'Flaps', num: true, minor: true, cell: (r) => count(r.link?.flaps), by: (r) => r.link?.flaps },
+            { key: 'again', title: 'Send again', num: true, minor: true, cell: (r) => r.link?.resending_flows === undefined ? NONE : `${count(r.link.resending_flows)} of ${count(r.link.numbered_flows)}`, by: (r) => r.link?.resending_flows },
             { key: 'group', title: 'Group', minor: true, cell: (r) => r.link?.group ?? r.way?.group ? <GroupLink name={r.link?.group ?? r.way?.group ?? ''} /> : '', by: (r) => r.link?.group },
         ]} />
     );
@@ -114,6 +117,9 @@ export function Findings({ of }: { of: Finding[] }): JSX.Element | null {
     );
 }
 
+/** The daemon counts no more (fabrictrace-records(7)). */
+const FLAPS_MAX = 16;
+
 function LinkFacts({ way, link }: { way: Way | undefined; link: Link | undefined }): JSX.Element {
     const group = link?.group ?? way?.group;
     const peer = link?.peer ?? way?.peer;
@@ -132,6 +138,7 @@ function LinkFacts({ way, link }: { way: Way | undefined; link: Link | undefined
             link?.ce_marked_share !== undefined && ['CE marked', `${percent(link.ce_marked_share)} of the packets sampled`],
             link?.discards !== undefined && ['Discards', count(link.discards)],
             link?.errors !== undefined && ['Errors', count(link.errors)],
+            link?.flaps !== undefined && ['Flaps', `${link.flaps >= FLAPS_MAX ? 'at least ' : ''}${count(link.flaps)} in the last hour`],
             link?.resending_flows !== undefined && ['Sent again', `${count(link.resending_flows)} of ${plural(link.numbered_flows ?? 0, 'flow')} whose packet numbers show it`],
             link?.pfc_in !== undefined && ['PFC', `${count(link.pfc_in)} received, ${count(link.pfc_out)} sent`],
             link?.pause_in !== undefined && ['PAUSE', `${count(link.pause_in)} received, ${count(link.pause_out)} sent`],
