@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric as the views look at it: switches by tier, cables between them, and what each direction
 // of a cable is: used, idle, down, or not seen. Pure.
-import type { Event, Finding, Imbalance, Link, Switch, Topology } from './records.ts';
-import { plural, tenth } from './text.ts';
+import type { Event, Finding, Imbalance, Link, Rank, Switch, Topology } from './records.ts';
+import { plural, tenth, words } from './text.ts';
 
 export type LinkState = 'used' | 'idle' | 'down' | 'unseen';
 
@@ -306,6 +306,18 @@ export function verdictText(i: Imbalance): string {
     default:
         return i.verdict;
     }
+}
+
+/** Which operation a rank stands in, and what that waits for; of a process that does not run, that. As the tool
+ * says it; '' where it goes on, or nothing is known of it. */
+export function standsIn(r: Rank): { operation: string; state: string } {
+    const open = r.standing === true && r.state !== undefined && r.state !== 'finished';
+    const halted = r.process !== undefined && r.process !== 'running';
+    const peer = r.transfer_peer === undefined ? '' : ` ${r.transfer_send ? 'to' : 'from'} ${r.transfer_peer}`;
+    return {
+        operation: open && r.number !== undefined ? `${r.standing_op ?? 'operation'} ${r.number}` : '',
+        state: halted ? words(r.process) : open ? `${words(r.transfer ?? r.state)}${peer}` : '',
+    };
 }
 
 /** Of what a figure of a job's links is made: how much longer a flow takes that shares its link. */

@@ -288,6 +288,14 @@ export interface Rank extends Member {
     slowest_switch?: string;
     slowest_port?: string;
     slowest_port_flows?: number;
+    process?: string;
+    standing?: boolean;
+    number?: number;
+    state?: string;
+    standing_op?: string;
+    transfer?: string;
+    transfer_peer?: number;
+    transfer_send?: boolean;
 }
 
 export interface Diagnosis {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Memory } from '../src/history.ts';
-import { byScope, byWorst, fabricOf, isSmall, lacks, partsOf, slowdown, verdictText, type Cable } from '../src/model.ts';
+import { byScope, byWorst, fabricOf, isSmall, lacks, partsOf, slowdown, standsIn, verdictText, type Cable } from '../src/model.ts';
 import type { Event, Imbalance, Link, Switch, Topology } from '../src/records.ts';
 
 function leafSpine(leaves: number, spines: number): Topology {
@@ -121,6 +121,14 @@ test('verdicts and what a collision costs', () => {
     assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 4, elephants_even: 2 } }), 2);
     // An even share below one flow cannot be had.
     assert.equal(slowdown({ kind: 'collision', subject: '', evidence: { elephants: 3, elephants_even: 0.5 } }), 3);
+});
+
+test('where a rank stands, as the tool says it', () => {
+    const rank = { comm_id: 'c', rank: 1, standing: true, number: 4711, standing_op: 'AllReduce', state: 'in_flight' };
+    assert.deepEqual(standsIn({ ...rank, transfer: 'send_peer_wait', transfer_peer: 2, transfer_send: true }), { operation: 'AllReduce 4711', state: 'send peer wait to 2' });
+    assert.deepEqual(standsIn({ ...rank, state: 'begun', process: 'stopped' }), { operation: 'AllReduce 4711', state: 'stopped' });
+    for (const more of [{ state: 'finished' }, { standing: false }, { process: 'running', standing: false }]) assert.deepEqual(standsIn({ ...rank, ...more }), { operation: '', state: '' });
+    assert.deepEqual(standsIn({ comm_id: 'c', rank: 1, process: 'gone' }), { operation: '', state: 'gone' });
 });
 
 test('a window says what it lacks', () => {

@@ -204,7 +204,18 @@ async function bad(page, url, paper) {
     check('on its own page, too', /Flapsat least 16 in the last hour/.test(await text(page)), await text(page, 'main .facts'));
 }
 
-const PARTS = { hostile, bad, over, unknown, cut, past, direct, refused };
+/** A rank that stands says in what, and for whom, in the list of a job's ranks. */
+async function stands(page, url, paper) {
+    const ranks = paper.ranks.bind(paper);
+    paper.ranks = () => ranks().map((r) => (r.rank === 6 ? { ...r, standing: true, number: 4711, standing_op: 'AllReduce', state: 'in_flight', transfer: 'recv_wait', transfer_peer: 5 } : r));
+    await shown(page, url, 'job/88');
+    await page.getByRole('button', { name: 'Stands in' }).click();
+    await page.waitForFunction(() => /^6/.test(document.querySelector('[aria-label=Ranks] tbody tr')?.textContent ?? ''));
+    const row = await text(page, '[aria-label=Ranks] tbody tr');
+    check('a rank that stands is the first, and says in what', /AllReduce 4711recv wait from 5/.test(row), row);
+}
+
+const PARTS = { hostile, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useDark, useStore, useWidth } from '../hooks.ts';
-import { byName, slowdown } from '../model.ts';
+import { byName, slowdown, standsIn } from '../model.ts';
 import type { Answer, Communicator, Edge, Path, Rank } from '../records.ts';
 import { palette, STEPS } from '../scale.ts';
 import { bytes, clock, count, nanoseconds, notInSums, plural, rate, ratio } from '../text.ts';
@@ -178,6 +178,8 @@ function RanksTable({ ranks }: { ranks: Rank[] }): JSX.Element {
             { key: 'host', title: 'Host', cell: (r) => <HostLink name={r.host} />, by: (r) => r.host },
             { key: 'gpu', title: 'GPU', minor: true, cell: (r) => r.gpu ?? '', by: (r) => r.gpu },
             { key: 'op', title: 'Last', cell: (r) => r.closed ? 'closed' : `${r.op ?? ''} ${clock(r.time_ms)}`, by: (r) => r.time_ms },
+            { key: 'stands', title: 'Stands in', cell: (r) => standsIn(r).operation, by: (r) => standsIn(r).operation || undefined },
+            { key: 'state', title: 'State', cell: (r) => standsIn(r).state, by: (r) => standsIn(r).state || undefined },
             { key: 'slow', title: 'Waits for', cell: (r) => r.slowest_peer === undefined ? '' : <Slowest rank={r} of={ranks} />, by: (r) => slower(r) },
             { key: 'times', title: '×', num: true, cell: (r) => ratio(slower(r)), by: (r) => slower(r) },
         ]} />
