@@ -8,7 +8,7 @@ import { format } from './route.ts';
 import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
 import { hasLinks, holds, store, waits } from './store.ts';
-import { clean, clock, count } from './text.ts';
+import { clean, clock, count, stamp } from './text.ts';
 import { A, change, Empty, go } from './ui.tsx';
 import { EventsView } from './views/events.tsx';
 import { FabricView } from './views/fabric.tsx';
@@ -51,23 +51,25 @@ options.vnode = (vnode) => {
 };
 
 function Moment(): JSX.Element {
-    const { connection, trouble, window: shown, at, route, keeps, windows } = useStore();
+    const { connection, trouble, window: shown, at, route, keeps, windows, imbalance } = useStore();
     const past = at !== undefined && holds(shown, at);
     const now = format({ ...route, params: { ...route.params, at: '' } });
-    if (connection === 'lost') return <span class="moment lost" role="alert">✕ {trouble}; shown is what was last known</span>;
+    const span = shown ? `${clock(shown.window_start_ms)} to ${clock(shown.window_end_ms)}` : '';
+    if (connection === 'lost') return <span class="moment lost" role="alert">✕ {trouble}{shown ? `; shown is what was last known, ${span}` : ''}</span>;
     if (!shown) return <span class="moment">{connection === 'asking' ? 'asking …' : 'no window has closed yet'}</span>;
-    const partial = windows?.find((w) => w.window_start_ms === shown.window_start_ms)?.partial ?? false;
-    const text = `${clock(shown.window_start_ms)} to ${clock(shown.window_end_ms)}${partial ? ', seen in part' : ''}`;
+    const partial = windows?.find((w) => w.window_start_ms === shown.window_start_ms)?.partial || imbalance[0]?.partial;
+    const text = `${span}${partial ? ', seen in part' : ''}`;
+    const zoned = `${stamp(shown.window_start_ms)} to ${stamp(shown.window_end_ms)}`;
     if (at !== undefined)
-        return <span class="moment past">{past ? 'then: ' : keeps ? 'that window is not kept; now: ' : 'no history is kept; now: '}{text} <a href={now}>back to now</a></span>;
-    return <span class="moment live"><span aria-hidden="true">●</span> live, {text}</span>;
+        return <span class="moment past" title={zoned}>{past ? 'then: ' : keeps ? 'that window is not kept; now: ' : 'no history is kept; now: '}{text} <a href={now}>back to now</a></span>;
+    return <span class="moment live" title={zoned}><span aria-hidden="true">●</span> live, {text}</span>;
 }
 
 async function copyView(): Promise<boolean> {
     const main = document.querySelector('main');
     if (!main) return false;
-    const { fabric, window: shown } = store.state;
-    const head = `${clean(fabric?.name ?? 'fabrictrace')}, ${shown ? `${clock(shown.window_start_ms)} to ${clock(shown.window_end_ms)}` : 'no window'}`;
+    const { fabric, window: shown, connection, trouble } = store.state;
+    const head = `${clean(fabric?.name ?? 'fabrictrace')}, ${shown ? `${stamp(shown.window_start_ms)} to ${stamp(shown.window_end_ms)}` : 'no window'}${connection === 'lost' ? `, last known: ${trouble}` : ''}`;
     const route = store.state.route;
     const at = String(store.state.at ?? shown?.window_start_ms ?? '');
     const link = `${location.origin}${location.pathname}${format({ ...route, params: { ...route.params, at } })}`;

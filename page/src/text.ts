@@ -92,6 +92,14 @@ export function clock(ms: number | undefined, now: number = Date.now()): string 
     return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${time}`;
 }
 
+/** With day and zone, for who reads it elsewhere: "2026-11-28 03:12:20 +01:00". */
+export function stamp(ms: number): string {
+    const d = new Date(ms);
+    const east = -d.getTimezoneOffset();
+    const zone = `${east < 0 ? '-' : '+'}${two(Math.floor(Math.abs(east) / 60))}:${two(Math.abs(east) % 60)}`;
+    return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())} ${zone}`;
+}
+
 /** How long ago, coarsely: "40 s", "12 min", "3 h", "2 days". */
 export function age(ms: number): string {
     const s = Math.max(0, Math.round(ms / 1000));

@@ -215,7 +215,30 @@ async function stands(page, url, paper) {
     check('a rank that stands is the first, and says in what', /AllReduce 4711recv wait from 5/.test(row), row);
 }
 
-const PARTS = { hostile, stands, bad, over, unknown, cut, past, direct, refused };
+/** What is passed on or last known says of when it is, for who reads it in another zone or later. */
+async function when(page, url, paper) {
+    paper.lacking = { partial: true };
+    await shown(page, url, 'imbalance');
+    const zoned = /paper, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d to \d{4}-/;
+    const copied = async () => {
+        await page.keyboard.press('c');
+        await page.waitForFunction(() => document.getElementById('copy')?.textContent === 'copied');
+        await page.waitForFunction(() => document.getElementById('copy')?.textContent !== 'copied');
+        return page.evaluate(() => navigator.clipboard.readText());
+    };
+    check('a copied view has day and zone', zoned.test(await copied()), (await copied()).slice(0, 90));
+    const live = await text(page, '.moment');
+    check('a window that was seen in part says so, without a history, too', /seen in part/.test(live), live);
+    paper.faults.set('imbalance', 503);
+    paper.advance();
+    paper.tell();
+    await page.waitForSelector('header[data-connection=lost]');
+    const lost = await text(page, '.moment');
+    check('what was last known says of when it is', lost.includes('too much is in progress at once; shown is what was last known, ') && / to .*\d\d:\d\d:\d\d$/.test(lost), lost);
+    check('and so does a copy of it', /, last known: too much/.test(await copied()), (await copied()).slice(0, 160));
+}
+
+const PARTS = { hostile, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {
