@@ -246,6 +246,7 @@ static bool is_idle(const struct ft_join *j, const struct ft_flow *flow, int64_t
 
 bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64_t now_ms)
 {
+    int64_t due_ms = ((int64_t)window + 1) * j->config.window_ms + j->config.grace_ms;
     size_t had;
 
     j->judged = NULL;
@@ -258,6 +259,8 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
     if (j->sweeping && ft_flow_host(flow))
         ft_flow_host_use_names(ft_flow_host(flow), j->names);
     finish_volume(j, flow, window);
+    /* That the close comes later changes nothing. */
+    now_ms = now_ms < due_ms ? now_ms : due_ms;
     if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
         flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_uncertain(j, flow))
         ft_join_judge_now(j, flow, now_ms);

@@ -279,6 +279,7 @@ struct ft_join_config {
     size_t flows_max;
     size_t beside_max; /* bytes that flows have beside their entries, all together; 0: any */
     int64_t window_ms;
+    int64_t grace_ms;    /* after its end a window is closed, or later */
     int64_t evidence_ms; /* sightings older than this are forgotten */
     int64_t idle_ms;     /* a flow without sign of life is removed */
     struct ft_evidence_policy policy;
@@ -438,7 +439,8 @@ void ft_join_restart(struct ft_join *join, uint32_t window);
 uint32_t ft_join_window_of(const struct ft_join *join, int64_t ms);
 
 /* Ages a flow at the close of a window: forgets old sightings, judges again, finalises the window's
- * volume, and removes the flow when idle (false: it is gone). */
+ * volume, and removes the flow when idle (false: it is gone). What is old is so by when the window
+ * was to be closed, unless now_ms is before that. */
 bool ft_join_age(struct ft_join *join, struct ft_flow *flow, uint32_t window, int64_t now_ms);
 
 /* Flows by index, for slices; NULL where there is none. */

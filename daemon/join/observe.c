@@ -244,6 +244,7 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
     if (!s)
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     ft_sighting_note_period(s, o->packets, o->samples);
+    ft_sighting_set_in_time(s);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     note_time(j, flow, o);
     ft_flow_take_tunnel(j, flow, o, at->in, at->out);
@@ -266,6 +267,13 @@ static enum ft_join_result recall(struct ft_join *j, const struct ft_observation
 void ft_join_recall(struct ft_join *j, bool on)
 {
     j->recalling = on;
+}
+
+/* Whether all who close the lowest window have a sample of then by that time, unless it comes late
+ * by more than half of the grace. */
+static bool is_in_time(const struct ft_join *j, int64_t ms)
+{
+    return ms < ((int64_t)j->window + 1) * j->config.window_ms + j->config.grace_ms / 2;
 }
 
 static enum ft_join_result observe(struct ft_join *j, const struct ft_observation *o, uint64_t hash,
@@ -311,6 +319,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         flow->left_out |= 1u << (window & 1) & 3u;
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     }
+    if (is_in_time(j, o->first_ms))
+        ft_sighting_set_in_time(s);
     if (ft_sighting_samples(s, window & 1) == 0)
         ft_sighting_note_period(s, o->packets, o->samples);
     ft_sighting_add_samples(s, window & 1, o->samples);

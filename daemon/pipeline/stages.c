@@ -144,8 +144,11 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
                    const struct ft_topology *topology, const struct ft_emitter *emitter,
                    const struct ft_stage_hooks *hooks)
 {
+    struct ft_join_config join = config->join;
+
+    join.grace_ms = config->grace_ms;
     s->events = ft_events_new(config->events_max, emitter);
-    s->join = ft_join_new(&config->join, topology, &hooks->join);
+    s->join = ft_join_new(&join, topology, &hooks->join);
     s->spread = ft_spread_new(config->join.seed);
     s->rhythms = ft_rhythms_new(config->join.seed);
     s->follower = ft_follower_new(config->join.seed);

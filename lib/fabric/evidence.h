@@ -69,7 +69,7 @@ struct ft_sighting {
     uint32_t source; /* who took the samples: two sources may have sampled the same packets */
     uint32_t lasted_ms : 24; /* of the stretch that ends with last_ms; FT_LASTED_MAX_MS at most */
     uint32_t period : 8; /* packets that a sample stands for, ft_sighting_period(); 0: not known */
-    uint32_t counts[2];  /* ft_sighting_samples(), and above them half of ft_sighting_doubt() */
+    uint32_t counts[2];  /* ft_sighting_samples(); above them ft_sighting_doubt(), _in_time() */
     uint32_t bytes_low[2];   /* of their bytes, ft_sighting_bytes() */
     uint16_t bytes_above[2]; /* the bits above those */
 } __attribute__((packed, aligned(4)));
@@ -163,17 +163,33 @@ static inline void ft_sighting_add_samples(struct ft_sighting *s, unsigned slot,
     s->counts[slot] += samples < room ? samples : room;
 }
 
+#define FT_SIGHTING_DOUBT_MAX 127
+#define FT_SIGHTING_IN_TIME   0x80000000u /* of counts[1] */
+
 /* How far the closed windows speak for it that the switch sees a part of the flow alone, in the
- * units of lib/fabric/volume.h: 0 to 255. */
+ * units of lib/fabric/volume.h: FT_SIGHTING_DOUBT_MAX at most. */
 static inline uint8_t ft_sighting_doubt(const struct ft_sighting *s)
 {
-    return (uint8_t)(s->counts[0] >> 28 | s->counts[1] >> 28 << 4);
+    return (uint8_t)(s->counts[0] >> 28 | (s->counts[1] & ~FT_SIGHTING_IN_TIME) >> 28 << 4);
 }
 
 static inline void ft_sighting_set_doubt(struct ft_sighting *s, uint8_t doubt)
 {
     s->counts[0] = ft_sighting_samples(s, 0) | (uint32_t)(doubt & 15u) << 28;
-    s->counts[1] = ft_sighting_samples(s, 1) | (uint32_t)(doubt >> 4) << 28;
+    s->counts[1] = ft_sighting_samples(s, 1) | (s->counts[1] & FT_SIGHTING_IN_TIME) |
+                   (uint32_t)(doubt >> 4 & 7u) << 28;
+}
+
+/* Whether its first sample is early enough for its switch to count in the next window that is
+ * closed, where it may have no samples. */
+static inline bool ft_sighting_in_time(const struct ft_sighting *s)
+{
+    return s->counts[1] & FT_SIGHTING_IN_TIME;
+}
+
+static inline void ft_sighting_set_in_time(struct ft_sighting *s)
+{
+    s->counts[1] |= FT_SIGHTING_IN_TIME;
 }
 
 /* Keeps how many packets a sample of these stands for, to 6 %: the power of two, and 3 bits. */

@@ -182,6 +182,12 @@ static void add_switch(struct stage *to, const struct ft_volume *v, uint8_t code
     }
 }
 
+/* Whether a sighting says nothing of the window: it is of the next one. */
+static bool is_later(const struct ft_sighting *s, unsigned slot)
+{
+    return !ft_sighting_in_time(s) && ft_sighting_samples(s, slot) == 0;
+}
+
 /* False: a switch has samples, and nobody says what they stand for. */
 static bool gather(const struct ft_evidence *ev, const struct asked *a, struct stages *out)
 {
@@ -198,7 +204,7 @@ static bool gather(const struct ft_evidence *ev, const struct asked *a, struct s
         if (!is_first(list, i, 0))
             continue;
         for (uint16_t k = i; k < ev->count; k++)
-            if (ft_sightings_alike(&list[k], &list[i], 0)) {
+            if (ft_sightings_alike(&list[k], &list[i], 0) && !is_later(&list[k], a->slot)) {
                 code = list[k].period ? list[k].period & 255u : code;
                 if (list[k].past != FT_PRESENT)
                     continue;
@@ -209,7 +215,8 @@ static bool gather(const struct ft_evidence *ev, const struct asked *a, struct s
         stage = stage_of(a, at);
         for (uint16_t k = i; k < ev->count; k++)
             if (ft_sightings_alike(&list[k], &list[i], 0))
-                out->at[k] = list[k].past == FT_PRESENT ? stage : NO_STAGE;
+                out->at[k] =
+                    list[k].past == FT_PRESENT && !is_later(&list[k], a->slot) ? stage : NO_STAGE;
         v = at_switch(list, ev->count, i, a->slot);
         if (v.samples == 0 && (!present || code == 0))
             continue;
@@ -389,16 +396,14 @@ static bool is_exceeded(const struct stages *s, unsigned in)
                critical(1, DIFFER_Z);
 }
 
-struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topology *t,
-                                 uint32_t src_nic, uint32_t dst_nic, unsigned slot,
-                                 const bool *outages)
+static struct ft_volume of_all(struct ft_evidence *ev, const struct asked *asked)
 {
-    struct asked asked = {t, src_nic, dst_nic, slot, outages};
     struct stages s;
     unsigned all = 0, whole = 0, in = 0;
 
-    if (ev->count < 2 || src_nic == FT_NONE || dst_nic == FT_NONE || !gather(ev, &asked, &s))
-        return ft_volume_best(ev, slot);
+    if (ev->count < 2 || asked->src_nic == FT_NONE || asked->dst_nic == FT_NONE ||
+        !gather(ev, asked, &s))
+        return ft_volume_best(ev, asked->slot);
     for (unsigned k = 0; k < FT_PATH_HOPS_MAX; k++) {
         struct stage *stage = &s.of[k];
 
@@ -420,6 +425,17 @@ struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topolog
     in = choose(&s, in);
     note_doubts(ev, &s, in);
     return is_exceeded(&s, in) ? s.other : mean_of(&s, in);
+}
+
+struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topology *t,
+                                 uint32_t src_nic, uint32_t dst_nic, unsigned slot,
+                                 const bool *outages)
+{
+    const struct ft_volume volume = of_all(ev, &(struct asked){t, src_nic, dst_nic, slot, outages});
+
+    for (uint16_t i = 0; i < ev->count; i++)
+        ft_sighting_set_in_time(&ft_evidence_list(ev)[i]);
+    return volume;
 }
 
 double ft_volume_end(uint64_t samples, double z)

@@ -11,7 +11,9 @@
  * stage, which a sprayed flow crosses in parts, add up. A switch counts where it has no sample in
  * the window as well, from its first sample of the flow on until its last one is forgotten; before
  * that it is not distinguished from one that does not sample, and a flow of which not each switch
- * has a sample yet comes out too high.
+ * has a sample yet comes out too high. That sample may be of the next window, up to a moment that
+ * the caller sets (ft_sighting_set_in_time()): what else of the next window is there depends on
+ * when this one is closed.
  *
  * A switch may see a part alone: an exporter loses datagrams, or one of several does not sample.
  * - Where the stages of a window differ by more than one in a thousand would by chance (chi-square;
@@ -44,9 +46,9 @@ struct ft_volume {
 struct ft_volume ft_volume_best(const struct ft_evidence *ev, unsigned slot);
 
 /* Of all switches of a window that is closed, once: what it says of them is noted in their
- * sightings. src_nic, dst_nic: FT_NONE where they are not known. outages: whether each switch of
- * the topology sent no samples for a part of the window, by its id, so that it does not count where
- * another does; NULL: none did. */
+ * sightings, which are all in time for the next one. src_nic, dst_nic: FT_NONE where they are not
+ * known. outages: whether each switch of the topology sent no samples for a part of the window, by
+ * its id, so that it does not count where another does; NULL: none did. */
 struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topology *t,
                                  uint32_t src_nic, uint32_t dst_nic, unsigned slot,
                                  const bool *outages);

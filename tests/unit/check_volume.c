@@ -331,14 +331,22 @@ START_TEST(counts_doubts_and_periods_do_not_touch)
     struct ft_sighting s = {.lasted_ms = FT_LASTED_MAX_MS};
 
     ft_sighting_add_samples(&s, 0, 5);
-    ft_sighting_set_doubt(&s, 0xa7);
+    ft_sighting_set_doubt(&s, 0x57);
+    ft_sighting_set_in_time(&s);
     ft_sighting_add_samples(&s, 1, UINT32_MAX);
     ft_sighting_add_samples(&s, 1, 1);
     ck_assert_uint_eq(ft_sighting_samples(&s, 0), 5);
     ck_assert_uint_eq(ft_sighting_samples(&s, 1), FT_SIGHTING_SAMPLES_MAX);
-    ck_assert_uint_eq(ft_sighting_doubt(&s), 0xa7);
+    ck_assert_uint_eq(ft_sighting_doubt(&s), 0x57);
     ft_sighting_set_samples(&s, 1, 0);
-    ck_assert_uint_eq(ft_sighting_doubt(&s), 0xa7);
+    ck_assert_uint_eq(ft_sighting_doubt(&s), 0x57);
+    ck_assert(ft_sighting_in_time(&s));
+    ft_sighting_set_doubt(&s, FT_SIGHTING_DOUBT_MAX);
+    ck_assert(ft_sighting_in_time(&s));
+    ck_assert_uint_eq(ft_sighting_doubt(&s), FT_SIGHTING_DOUBT_MAX);
+    s.counts[1] = 0;
+    ft_sighting_set_doubt(&s, FT_SIGHTING_DOUBT_MAX);
+    ck_assert(!ft_sighting_in_time(&s));
     ck_assert_double_eq(ft_sighting_period(&s), 0);
     for (size_t i = 0; i < sizeof(periods) / sizeof(*periods); i++) {
         ft_sighting_note_period(&s, UINT64_C(3) * periods[i], 3);

@@ -2,7 +2,7 @@
 daemon_tests = tests/unit/check_topology_file tests/unit/check_lag tests/unit/check_join tests/unit/check_window \
 	tests/unit/check_congestion \
 	tests/unit/check_discovery tests/unit/check_counters tests/unit/check_outages tests/unit/check_sampled tests/unit/check_losses \
-	tests/unit/check_clocks tests/unit/check_group_numbers tests/unit/check_group_progress
+	tests/unit/check_clocks tests/unit/check_closing tests/unit/check_group_numbers tests/unit/check_group_progress
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 
@@ -206,6 +206,11 @@ tests_unit_check_sampled_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 tests_unit_check_losses_SOURCES = tests/unit/check_losses.c tests/unit/unit.h
 tests_unit_check_losses_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_losses_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_closing_SOURCES = tests/unit/check_closing.c tests/unit/join_rig.h tests/unit/leafspine.h \
+	tests/unit/unit.h
+tests_unit_check_closing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_closing_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_clocks_SOURCES = tests/unit/check_clocks.c tests/unit/unit.h
 tests_unit_check_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
