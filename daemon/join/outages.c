@@ -19,7 +19,8 @@ struct ft_outages {
     /* Samples of each switch in a part, all switches of a part side by side: what comes at a time
      * is of one part. */
     uint32_t *counts[2];
-    uint32_t *usual; /* of each switch: samples in a part of the last window that had any */
+    uint32_t *usual;    /* of each switch: samples in a part of the last window that had any */
+    uint32_t usual_all; /* likewise of all switches together */
     bool *had;
 };
 
@@ -70,6 +71,7 @@ struct ft_outages *ft_outages_followed(const struct ft_outages *o, const struct 
     if (!now)
         return NULL;
     memcpy(now->window, o->window, sizeof(now->window));
+    now->usual_all = o->usual_all;
     for (uint32_t i = 0; i < ft_topology_switches(o->t); i++) {
         uint32_t id = ft_topology_find_switch(t, ft_topology_switch(o->t, i)->name);
 
@@ -95,6 +97,7 @@ void ft_outages_restart(struct ft_outages *o)
 {
     clear(o, 0);
     clear(o, 1);
+    o->usual_all = 0;
     memset(o->usual, 0, ft_topology_switches(o->t) * sizeof(*o->usual));
     memset(o->had, 0, ft_topology_switches(o->t) * sizeof(*o->had));
 }
@@ -149,15 +152,19 @@ static uint32_t median(const uint32_t *parts, uint32_t count)
     return sorted[filled / 2];
 }
 
-/* Parts in which all of the fabric paused. */
-static void find_pauses(const struct ft_outages *o, unsigned slot, bool *pauses)
+/* Parts in which all of the fabric paused, by what was usual in this window, or in the last one
+ * where that was more: what came shortly before it fell silent shows no outage. */
+static void find_pauses(struct ft_outages *o, unsigned slot, bool *pauses)
 {
-    uint32_t all[PARTS_MAX] = {0}, usual;
+    uint32_t all[PARTS_MAX] = {0}, usual, before = o->usual_all;
 
     for (uint32_t part = 0; part < o->parts; part++)
         for (uint32_t id = 0; id < ft_topology_switches(o->t); id++)
             all[part] += *count_at(o, slot, part, id);
     usual = median(all, o->parts);
+    if (usual)
+        o->usual_all = usual;
+    usual = usual > before ? usual : before;
     for (uint32_t part = 0; part < o->parts; part++)
         pauses[part] = all[part] <= PAUSE * usual;
 }

@@ -8,11 +8,12 @@
  *
  * The samples of each switch are counted by the second. It had an outage where a second has none
  * and the usual one has FT_OUTAGE_USUAL at least, which chance does not do; and where that is not a
- * second in which all of the fabric paused. The usual second is the median of those that are
- * not empty, in a window that is empty that of the last one. Windows of less than two seconds have
- * no outages, nor does what is shorter than two seconds always show. Jobs that pause may look like
- * an outage: what is left out by that is as good as what stays, since nothing is left out for how
- * few samples one flow has. Pure. Thread: one.
+ * second in which all of the fabric paused: had half of its usual second, or less. The usual second
+ * is the median of those that are not empty, in a window that is empty that of the last one; of all
+ * of the fabric that of the last one as well where it is more. Windows of less than two seconds
+ * have no outages, nor does what is shorter than two seconds always show. Jobs that pause may look
+ * like an outage: what is left out by that is as good as what stays, since nothing is left out for
+ * how few samples one flow has. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>

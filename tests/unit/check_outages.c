@@ -117,6 +117,26 @@ START_TEST(a_fabric_that_pauses_has_none)
 }
 END_TEST
 
+/* Of what came in its last part some switches have nothing. */
+START_TEST(a_fabric_that_falls_silent_has_none)
+{
+    begin();
+    sample(WINDOW, 40, FT_NONE, 0, 0);
+    ck_assert_uint_eq(who(WINDOW), FT_NONE);
+    for (uint32_t i = 0; i < ft_topology_switches(t); i++)
+        if (i != 2)
+            add(i, WINDOW + 1, 0, 10);
+    ck_assert_uint_eq(who(WINDOW + 1), FT_NONE);
+    ck_assert_uint_eq(who(WINDOW + 2), FT_NONE);
+    /* With less than before, for long. */
+    sample(WINDOW + 3, 30, FT_NONE, 0, 0);
+    ck_assert_uint_eq(who(WINDOW + 3), FT_NONE);
+    sample(WINDOW + 4, 30, 2, 3, 4);
+    ck_assert_uint_eq(who(WINDOW + 4), 2);
+    end();
+}
+END_TEST
+
 /* A poller that folds longer intervals. */
 START_TEST(samples_of_an_interval_are_in_each_of_its_seconds)
 {
@@ -169,5 +189,6 @@ END_TEST
 
 FT_UNIT_MAIN("outages", a_second_without_samples_is_an_outage,
              a_whole_window_is_one_by_what_was_usual, few_samples_may_be_chance,
-             a_fabric_that_pauses_has_none, samples_of_an_interval_are_in_each_of_its_seconds,
+             a_fabric_that_pauses_has_none, a_fabric_that_falls_silent_has_none,
+             samples_of_an_interval_are_in_each_of_its_seconds,
              another_topology_keeps_what_is_known, short_windows_have_none)
