@@ -15,7 +15,7 @@
 #define NS_PER_S   INT64_C(1000000000)
 #define DAY_NS     (86400 * NS_PER_S)
 #define COUNT_MAX  100000000
-#define BYTES_MAX  (UINT64_C(1) << 34)
+#define BYTES_MAX  (UINT64_C(1) << 40)
 #define NUMBER_MAX ((uint64_t)INT64_MAX)
 
 enum type { TIME, NUMBER, TRUTH, SHARE };

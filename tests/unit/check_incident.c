@@ -9,6 +9,7 @@
 #include "daemon/incident/entry.h"
 #include "daemon/incident/head.h"
 #include "daemon/incident/recorder.h"
+#include "daemon/settings.h"
 #include "lib/base/sum.h"
 #include "lib/io/disk/incident.h"
 #include "lib/io/disk/pack.h"
@@ -229,6 +230,49 @@ START_TEST(a_head_reads_back_and_refuses_what_cannot_be)
 }
 END_TEST
 
+/* Each setting at its least or most. */
+static void stretch(struct ft_settings *s, bool most)
+{
+    for (const struct ft_option *o = ft_settings_table.options; o->key; o++) {
+        double value = most ? o->max : o->min;
+        void *at = (char *)s + o->offset;
+
+        if (o->min == 0 && o->max == 0)
+            continue;
+        if (o->type == FT_OPTION_UINT || o->type == FT_OPTION_SIZE)
+            *(uint64_t *)at = (uint64_t)value;
+        else if (o->type == FT_OPTION_DURATION)
+            *(int64_t *)at = (int64_t)(value * 1e9);
+        else if (o->type == FT_OPTION_DOUBLE)
+            *(double *)at = value;
+    }
+}
+
+/* What a daemon may be set to, the head of its incidents may say. */
+START_TEST(the_head_of_any_settings_is_read)
+{
+    const struct ft_head head = {.source_id = (char *)(uintptr_t) "a",
+                                 .fabric = (char *)(uintptr_t) "lab",
+                                 .program = (char *)(uintptr_t) "fabrictraced 1"};
+    struct ft_diag *diag = ft_diag_new();
+    struct ft_head back;
+
+    for (int most = 0; most < 2; most++) {
+        struct ft_settings s = {.window_ns = 0}, got = {.window_ns = 0};
+
+        stretch(&s, most);
+        ft_writer_init(&w, 1 << 20);
+        ft_head_write(&w, &head, &s);
+        ck_assert_msg(ft_head_read(w.bytes, w.len, &back, &got, diag) == 0, "%s",
+                      ft_diag_text(diag, 0));
+        ck_assert_uint_eq(got.history_memory_max, s.history_memory_max);
+        ft_head_clear(&back);
+        ft_writer_free(&w);
+    }
+    ft_diag_free(diag);
+}
+END_TEST
+
 static void cut_line(char *text, const char *name)
 {
     char *line = strstr(text, name), *end = line ? strchr(line, '\n') : NULL;
@@ -356,7 +400,7 @@ START_TEST(what_is_kept_ages_and_is_bounded)
 }
 END_TEST
 
-FT_UNIT_MAIN("incident", what_is_packed_opens_again, a_file_reads_back,
-             a_file_cut_anywhere_says_where, any_flipped_bit_is_found, entries_read_back,
-             a_head_reads_back_and_refuses_what_cannot_be, the_head_of_an_older_daemon_is_read,
-             what_is_kept_ages_and_is_bounded)
+FT_UNIT_MAIN("incident", the_head_of_any_settings_is_read, what_is_packed_opens_again,
+             a_file_reads_back, a_file_cut_anywhere_says_where, any_flipped_bit_is_found,
+             entries_read_back, a_head_reads_back_and_refuses_what_cannot_be,
+             the_head_of_an_older_daemon_is_read, what_is_kept_ages_and_is_bounded)
