@@ -61,6 +61,7 @@ struct ft_counters {
     int64_t window_ms;
     uint32_t *snmp, *sflow; /* index into the table, by port; FT_NONE */
     uint32_t hand;          /* where a full table is looked at next */
+    int64_t heard_ms;       /* when the last poll came */
 };
 
 static int map_ports(struct ft_counters *c)
@@ -95,11 +96,14 @@ static uint32_t *mapped(struct ft_counters *c, const struct polled *p)
     return &(snmp ? c->snmp : c->sflow)[port];
 }
 
-static void map_one(struct ft_counters *c, const struct polled *p)
+/* Who polls a switch by another of its addresses has other entries: a port has the one that was
+ * heard of later, and keeps it as long as that is polled, too. */
+static void map_one(struct ft_counters *c, const struct polled *p, int64_t silent_ms)
 {
     uint32_t *slot = mapped(c, p);
+    const struct polled *has = slot && *slot != FT_NONE ? ft_table_at(c->table, *slot) : NULL;
 
-    if (slot)
+    if (slot && (!has || p->heard_ms - has->heard_ms >= silent_ms))
         *slot = ft_table_index(c->table, p);
 }
 
@@ -138,7 +142,7 @@ int ft_counters_follow(struct ft_counters *c, const struct ft_topology *t)
     if (map_ports(c))
         return -ENOMEM;
     while ((p = ft_table_next(c->table, &index)))
-        map_one(c, p);
+        map_one(c, p, 0);
     return 0;
 }
 
@@ -290,7 +294,8 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
     p = entry_for(c, &key, now_ms, &fresh);
     if (!p)
         return -ENOSPC;
-    p->heard_ms = now_ms;
+    p->heard_ms = c->heard_ms = now_ms;
+    map_one(c, p, fresh ? INT64_MIN : APART_MS);
     if (!fresh && (int64_t)poll->time_ms <= p->time_ms) {
         if (p->time_ms - (int64_t)poll->time_ms <= APART_MS)
             return 0;
@@ -299,11 +304,7 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
     }
     before = *p;
     read_poll(p, poll);
-    if (fresh) {
-        map_one(c, p);
-        return 0;
-    }
-    if (before.time_ms == 0 || p->time_ms - before.time_ms > APART_MS)
+    if (fresh || before.time_ms == 0 || p->time_ms - before.time_ms > APART_MS)
         return 0;
     if (differ(&before, p, diff, &missing))
         lay(c, p, before.time_ms, p->time_ms, diff, missing);
@@ -319,12 +320,12 @@ static const struct polled *entry_of(const struct ft_counters *c, const uint32_t
 bool ft_counters_window(const struct ft_counters *c, uint32_t port, uint32_t window,
                         struct ft_counted *out)
 {
-    const struct polled *p = entry_of(c, c->snmp, port);
+    const struct polled *p = entry_of(c, c->snmp, port), *sampled = entry_of(c, c->sflow, port);
     const struct slice *s;
     double scale;
 
-    if (!p)
-        p = entry_of(c, c->sflow, port);
+    if (sampled && (!p || c->heard_ms - p->heard_ms >= APART_MS))
+        p = sampled;
     s = p ? &p->slices[window % WINDOWS] : NULL;
     if (!s || s->window != window || s->covered_ms < COVERED_PART * (double)c->window_ms)
         return false;

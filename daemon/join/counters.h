@@ -7,8 +7,9 @@
  * The difference between two polls is divided among the windows between them by time. A window has
  * a figure when polls cover nearly all of it; where a counter went back, or grew by more than its
  * port can carry, there is none rather than a wrong one. SNMP's counters are used where there are
- * any, else sFlow's. Capped; when the table is full, ports without a report for ten minutes are
- * removed. Pure; times come with the records, in Unix milliseconds. Thread: one.
+ * any, and have come within ten minutes, else sFlow's. Capped; when the table is full, ports
+ * without a report for ten minutes are removed. Pure; times come with the records, in Unix
+ * milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>

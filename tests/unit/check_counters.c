@@ -77,6 +77,86 @@ START_TEST(a_clock_that_is_set_back_begins_anew)
 }
 END_TEST
 
+static void take_at(const struct ft_ip *agent, int64_t ms, uint64_t out_bytes, bool snmp)
+{
+    struct poll p;
+    size_t len;
+
+    make_poll(&p, 0, 100, ms, 0, out_bytes);
+    p.c.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(agent, &len);
+    p.c.agent.len = len;
+    if (!snmp)
+        p.c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
+    ck_assert_int_eq(ft_counters_take(counters, &p.c, ms), 0);
+}
+
+/* leaf0 with an address more. */
+static void begin_with_address(const struct ft_ip *second)
+{
+    const struct ft_ip first = leafspine_switch_ip(0);
+    struct ft_topology_builder *b = ft_topology_builder_new("lab");
+    struct ft_diag *diag = ft_diag_new();
+    uint32_t id = ft_topology_add_switch(b, "leaf0", FT_TIER_LEAF, diag);
+
+    ft_topology_add_address(b, id, &first, diag);
+    ft_topology_add_address(b, id, second, diag);
+    ft_topology_add_port(b, id, "up0", 100, LINK_BPS, diag);
+    topology = ft_topology_build(b, diag);
+    ck_assert_ptr_nonnull(topology);
+    ft_topology_builder_free(b);
+    ft_diag_free(diag);
+    counters = ft_counters_new(100, WINDOW_MS, topology);
+    ck_assert_ptr_nonnull(counters);
+}
+
+/* Two pollers read a switch, each by another address of it, and one of them stops. */
+START_TEST(a_switch_of_two_addresses_is_counted_by_who_polls_it)
+{
+    const struct ft_ip first = leafspine_switch_ip(0), second = ft_ip4((uint8_t[4]){192, 0, 2, 99});
+    const int64_t stop_ms = START_MS + 30000, end_ms = stop_ms + 700000;
+    struct ft_counted c;
+
+    begin_with_address(&second);
+    for (int64_t ms = START_MS; ms <= end_ms; ms += WINDOW_MS) {
+        take_at(&first, ms, (uint64_t)ms, true);
+        if (ms <= stop_ms)
+            take_at(&second, ms, (uint64_t)ms, true);
+    }
+    ck_assert(ft_counters_window(counters, uplink(), (uint32_t)(end_ms / WINDOW_MS) - 1, &c));
+    ck_assert_double_eq_tol(c.out_bytes, WINDOW_MS, 1e-6);
+    /* Whatever their order, the later one is read after a change of the topology. */
+    take_at(&second, end_ms + WINDOW_MS, (uint64_t)end_ms, true);
+    take_at(&first, end_ms + WINDOW_MS, (uint64_t)(end_ms + WINDOW_MS), true);
+    ck_assert_int_eq(ft_counters_follow(counters, topology), 0);
+    take_at(&first, end_ms + 2 * WINDOW_MS, (uint64_t)(end_ms + 2 * WINDOW_MS), true);
+    ck_assert_int_eq(ft_counters_follow(counters, topology), 0);
+    ck_assert(ft_counters_window(counters, uplink(), (uint32_t)(end_ms / WINDOW_MS) + 1, &c));
+    ck_assert_double_eq_tol(c.out_bytes, WINDOW_MS, 1e-6);
+    end();
+}
+END_TEST
+
+START_TEST(sflow_counts_where_snmp_stops)
+{
+    const struct ft_ip agent = leafspine_switch_ip(0);
+    const int64_t stop_ms = START_MS + 30000, end_ms = stop_ms + 700000;
+    struct ft_counted c;
+
+    begin();
+    for (int64_t ms = START_MS; ms <= end_ms; ms += WINDOW_MS) {
+        if (ms <= stop_ms)
+            take_at(&agent, ms, (uint64_t)ms, true);
+        take_at(&agent, ms, (uint64_t)ms, false);
+        if (ms == stop_ms + WINDOW_MS)
+            ck_assert(!ft_counters_window(counters, uplink(), (uint32_t)(ms / WINDOW_MS) - 1, &c));
+    }
+    ck_assert(ft_counters_window(counters, uplink(), (uint32_t)(end_ms / WINDOW_MS) - 1, &c));
+    ck_assert(!c.snmp);
+    ck_assert_double_eq_tol(c.out_bytes, WINDOW_MS, 1e-6);
+    end();
+}
+END_TEST
+
 START_TEST(a_reset_gives_no_figure_a_wrap_does)
 {
     struct ft_counted c;
@@ -299,6 +379,7 @@ END_TEST
 
 FT_UNIT_MAIN("counters", ports_that_nobody_reports_make_room,
              differences_are_laid_on_windows_by_time, a_clock_that_is_set_back_begins_anew,
+             a_switch_of_two_addresses_is_counted_by_who_polls_it, sflow_counts_where_snmp_stops,
              a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
              polls_that_cannot_be_are_refused, a_port_takes_what_the_budget_gives_it,
