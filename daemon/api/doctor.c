@@ -425,7 +425,7 @@ static bool look_at_pairing(struct ft_doctor *d)
         return false;
     if (!d->unpaired)
         d->unpaired = ft_pairing_unpaired_new(d->stages->pairing, d->seed);
-    return d->unpaired && ft_pairing_unpaired_step(d->unpaired, &d->findings);
+    return d->unpaired && ft_pairing_unpaired_step(d->unpaired, d->stages->pairing, &d->findings);
 }
 
 static bool look_at_losses(struct ft_doctor *d)

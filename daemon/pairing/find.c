@@ -49,7 +49,6 @@ struct tally {
 };
 
 struct ft_pairing_unpaired {
-    const struct ft_pairing *pairing;
     struct ft_table *tallies;
     uint32_t index;
 };
@@ -88,7 +87,6 @@ struct ft_pairing_unpaired *ft_pairing_unpaired_new(const struct ft_pairing *p, 
 
     if (!u)
         return NULL;
-    u->pairing = p;
     u->tallies =
         ft_table_new(sizeof(struct tally), FT_PAIRING_NAME, ft_pairing_ends(p) + LOOKS, seed);
     if (u->tallies)
@@ -126,7 +124,8 @@ static void find_hosts(const struct ft_pairing_unpaired *u, struct ft_findings *
     free(list);
 }
 
-bool ft_pairing_unpaired_step(struct ft_pairing_unpaired *u, struct ft_findings *findings)
+bool ft_pairing_unpaired_step(struct ft_pairing_unpaired *u, const struct ft_pairing *p,
+                              struct ft_findings *findings)
 {
     struct ft_pairing_end end;
 
@@ -135,7 +134,7 @@ bool ft_pairing_unpaired_step(struct ft_pairing_unpaired *u, struct ft_findings 
         struct tally *tally;
         bool fresh;
 
-        if (!ft_pairing_next(u->pairing, &u->index, &end)) {
+        if (!ft_pairing_next(p, &u->index, &end)) {
             find_hosts(u, findings);
             return false;
         }

@@ -150,12 +150,14 @@ const char *ft_pair_state_name(enum ft_pair_state state);
 const char *ft_paired_by_name(enum ft_paired_by by);
 
 /* Adds a finding for each host and reason why queue pairs have no pair, in steps of a few
- * milliseconds: true, there is more; false, they are added. NULL without memory. */
+ * milliseconds: true, there is more; false, they are added. Borrows nothing between steps. NULL
+ * without memory. */
 struct ft_pairing_unpaired;
 
 struct ft_pairing_unpaired *ft_pairing_unpaired_new(const struct ft_pairing *p, uint64_t seed);
 void ft_pairing_unpaired_free(struct ft_pairing_unpaired *u);
-bool ft_pairing_unpaired_step(struct ft_pairing_unpaired *u, struct ft_findings *findings);
+bool ft_pairing_unpaired_step(struct ft_pairing_unpaired *u, const struct ft_pairing *p,
+                              struct ft_findings *findings);
 
 /* Adds the stage "queue_pairs". */
 void ft_pairing_account(const struct ft_pairing *p, struct ft_account *account);

@@ -6,10 +6,13 @@
 
 #include <errno.h>
 
+#include "daemon/api/doctor.h"
 #include "daemon/api/qps.h"
 #include "daemon/pairing/pairing.h"
+#include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/stages.h"
 #include "tests/unit/balanced.h"
+#include "tests/unit/leafspine.h"
 #include "tests/unit/pairing_rig.h"
 
 START_TEST(a_pair_ends_with_either_end)
@@ -290,7 +293,7 @@ START_TEST(the_unpaired_are_reported_host_by_host)
         ck_assert(rig_connect(&rig, i, 100, i + 1, 100, 0, 0));
     rig_seconds(&rig, 40);
     unpaired = ft_pairing_unpaired_new(rig.pairing, 1);
-    while (ft_pairing_unpaired_step(unpaired, &findings))
+    while (ft_pairing_unpaired_step(unpaired, rig.pairing, &findings))
         ;
     ft_pairing_unpaired_free(unpaired);
     /* A hundred by name, one for the rest. */
@@ -328,9 +331,88 @@ START_TEST(the_unpaired_are_reported_host_by_host)
 }
 END_TEST
 
+/* More queue pairs than the doctor looks at in one step. */
+static void list_many(struct ft_pipeline *pipeline, int64_t now_ms)
+{
+    enum { ENDS = 25000 };
+    static Fabrictrace__QueuePair ends[ENDS];
+    static Fabrictrace__QueuePair *list[ENDS];
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__QueuePairs report = FABRICTRACE__QUEUE_PAIRS__INIT;
+
+    report.host = (char *)"h0";
+    report.device = (char *)"mlx5_0";
+    report.has_port = report.has_time_ms = report.has_interval_ms = report.has_listed = true;
+    report.port = 1;
+    report.time_ms = (uint64_t)now_ms;
+    report.interval_ms = RIG_REFRESH_MS;
+    report.listed = ENDS;
+    report.n_queue_pairs = ENDS;
+    report.queue_pairs = list;
+    for (uint32_t i = 0; i < ENDS; i++) {
+        list[i] = &ends[i];
+        fabrictrace__queue_pair__init(&ends[i]);
+        ends[i].has_local = ends[i].has_remote = ends[i].has_since_ms = true;
+        ends[i].local = i + 1;
+        ends[i].remote = ENDS + i;
+        ends[i].since_ms = (uint64_t)now_ms;
+    }
+    record.kind_case = FABRICTRACE__RECORD__KIND_QUEUE_PAIRS;
+    record.queue_pairs = &report;
+    ft_pipeline_record(pipeline, &record, now_ms);
+    ck_assert_uint_eq(ft_pairing_ends(ft_pipeline_stages(pipeline)->pairing), ENDS);
+}
+
+static void drop_record(void *arg, const Fabrictrace__Record *record)
+{
+    (void)arg;
+    (void)record;
+}
+
+/* Queue pairs that it has looked at go with the clock of before, while it looks. */
+START_TEST(the_doctor_outlives_a_clock_that_is_set_back)
+{
+    const struct ft_pipeline_config config = {
+        .join = {.flows_max = 100, .window_ms = 10000, .evidence_ms = 30000, .idle_ms = 60000},
+        .window = {.loads = {.window_ms = 10000, .elephants_max = 100}, .refresh_ms = 60000},
+        .ends_max = 30000,
+        .events_max = 100,
+        .sources_max = 100,
+        .source_id = "test",
+    };
+    const struct ft_emitter emitter = {drop_record, NULL};
+    const int64_t now_ms = INT64_C(1700000000000);
+    struct ft_pipeline *pipeline = ft_pipeline_new(&config, leafspine(2, 2, 1), &emitter);
+    struct ft_doctor *doctor;
+    uint32_t steps = 1;
+
+    ft_pipeline_begin(pipeline, now_ms);
+    list_many(pipeline, now_ms);
+    doctor = ft_doctor_new(pipeline, 1);
+    while (ft_doctor_step(doctor))
+        steps++;
+    ft_doctor_free(doctor);
+    /* Three of the steps were for queue pairs, and two for what follows. */
+    doctor = ft_doctor_new(pipeline, 1);
+    for (uint32_t i = 0; i < steps - 4; i++)
+        ck_assert(ft_doctor_step(doctor));
+    while (ft_pipeline_advance(pipeline, now_ms - 3600000, UINT32_MAX))
+        ;
+    ck_assert_uint_eq(ft_pipeline_stats(pipeline)->restarts, 1);
+    ck_assert_uint_eq(ft_pairing_ends(ft_pipeline_stages(pipeline)->pairing), 0);
+    steps = 1;
+    while (ft_doctor_step(doctor))
+        steps++;
+    /* There are no more to look at. */
+    ck_assert_uint_eq(steps, 3);
+    ft_doctor_free(doctor);
+    ft_pipeline_free(pipeline);
+}
+END_TEST
+
 FT_UNIT_MAIN("pairing, ends", a_pair_ends_with_either_end, a_pair_outlives_its_communicator,
              a_pair_stands_in_a_communicator_more, ends_age_and_are_capped,
              several_addresses_wait_for_a_sample,
              queue_pairs_that_share_a_tuple_are_not_distinguished,
              names_of_jobs_that_are_over_make_room, hosts_that_are_gone_make_room,
-             the_unpaired_are_reported_host_by_host)
+             the_unpaired_are_reported_host_by_host, the_doctor_outlives_a_clock_that_is_set_back)
