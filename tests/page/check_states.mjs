@@ -238,7 +238,18 @@ async function when(page, url, paper) {
     check('and so does a copy of it', /, last known: too much/.test(await copied()), (await copied()).slice(0, 160));
 }
 
-const PARTS = { hostile, when, stands, bad, over, unknown, cut, past, direct, refused };
+/** 512 ranks that send to each other, all of them. */
+async function wide(page, url, paper) {
+    const edges = [];
+    for (let a = 0; a < 512; a++) for (let b = 0; b < 512; b++) if (a !== b) edges.push({ src: a, dst: b, op: 'AllToAll', sent_bytes: 1000 + b, step_median_ns: 48_000 });
+    paper.matrix = () => [{ comm_id: 'c0ffee88', name: 'world', ranks: 512, members: [], edges }];
+    await shown(page, url, 'job/88');
+    await page.waitForFunction(() => document.querySelector('.heat canvas')?.width > 500);
+    check('a matrix of 512 x 512 is drawn', true);
+    check('and its table says how many pairs there are', / more of 261532/.test(await text(page, '.more')), await text(page, '.more'));
+}
+
+const PARTS = { hostile, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

@@ -100,7 +100,8 @@ function Heat({ comm }: { comm: Communicator }): JSX.Element {
     const dark = useDark();
     const canvas = useRef<HTMLCanvasElement>(null);
     const [said, say] = useState('');
-    const n = Math.max(comm.ranks ?? 0, ...(comm.edges ?? []).map((e) => Math.max(e.src, e.dst) + 1), 1);
+    // There may be more edges than a call takes arguments.
+    const n = useMemo(() => (comm.edges ?? []).reduce((most, e) => Math.max(most, e.src + 1, e.dst + 1), Math.max(comm.ranks ?? 0, 1)), [comm]);
     const sums = useMemo(() => {
         const at = new Map<number, { sent: number; slow: number }>();
         for (const e of comm.edges ?? []) {
@@ -120,7 +121,8 @@ function Heat({ comm }: { comm: Communicator }): JSX.Element {
         e.style.width = e.style.height = `${side}px`;
         c.scale(dots, dots);
         const style = getComputedStyle(e);
-        const most = Math.max(1, ...[...sums.values()].map((s) => s.sent));
+        let most = 1;
+        for (const s of sums.values()) most = Math.max(most, s.sent);
         const colours = palette(dark);
         c.fillStyle = style.getPropertyValue('--sunken');
         c.fillRect(34, 18, cell * n, cell * n);
