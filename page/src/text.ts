@@ -113,10 +113,10 @@ function end(address: string, port: string): string {
     return `${address.includes(':') ? `[${address}]` : address}${port}`;
 }
 
-/** As a person writes it and /api/v1/explain reads it; by its key where it is not UDP. */
+/** As a person and the tool write it and /api/v1/explain reads it. */
 export function flowText(flow: Flow): string {
-    if (flow.proto !== UDP) return flowKey(flow);
-    return `${end(flow.src, `:${flow.sport}`)}-${end(flow.dst, flow.dport === ROCE_PORT ? '' : `:${flow.dport}`)}`;
+    const proto = flow.proto === UDP || flow.proto === undefined ? '' : `/${flow.proto}`;
+    return `${end(flow.src, `:${flow.sport}`)}-${end(flow.dst, flow.dport === ROCE_PORT ? '' : `:${flow.dport}`)}${proto}`;
 }
 
 /** The key of its path records. */
@@ -126,7 +126,7 @@ export function flowKey(flow: Flow): string {
 
 /** Whether a person means a flow by that. */
 export function looksLikeFlow(text: string): boolean {
-    return /^\[?[0-9a-f.:]+\]?:\d+-\[?[0-9a-f.:]+\]?$/i.test(text.trim()) || /^[0-9a-f.:]+,[0-9a-f.:]+,\d+,\d+,\d+$/i.test(text.trim());
+    return /^\[?[0-9a-f.:]+\]?:\d+-\[?[0-9a-f.:]+\]?(:\d+)?(\/\d+)?$/i.test(text.trim()) || /^[0-9a-f.:]+,[0-9a-f.:]+,\d+,\d+,\d+$/i.test(text.trim());
 }
 
 export function hopsText(hops: Hop[] | undefined): string {

@@ -37,9 +37,10 @@ test('flows as the tool writes them', () => {
     assert.equal(flowText(v4), '10.0.1.2:50003-10.0.4.6');
     assert.equal(flowText(v6), '[fd00:1::1]:49441-[fd00:3::1]');
     assert.equal(flowText({ ...v4, dport: 80 }), '10.0.1.2:50003-10.0.4.6:80');
-    assert.equal(flowText({ ...v4, dport: 80, proto: 6 }), '10.0.1.2,10.0.4.6,50003,80,6');
+    assert.equal(flowText({ ...v4, dport: 80, proto: 6 }), '10.0.1.2:50003-10.0.4.6:80/6');
+    assert.equal(flowText({ ...v6, proto: 6 }), '[fd00:1::1]:49441-[fd00:3::1]/6');
     assert.equal(flowKey(v6), 'fd00:1::1,fd00:3::1,49441,4791,17');
-    for (const f of [flowText(v4), flowText(v6), '10.0.0.1:5-10.0.0.2:80', flowKey(v4)]) assert.ok(looksLikeFlow(f), f);
+    for (const f of [flowText(v4), flowText(v6), '10.0.0.1:5-10.0.0.2:80', '10.0.1.1:49441-10.0.3.1:80/6', '[fd00::1]:5-[fd00::2]:80', flowKey(v4)]) assert.ok(looksLikeFlow(f), f);
     for (const f of ['leaf1', '10.0.0.1', 'fd00::1', '']) assert.ok(!looksLikeFlow(f), f);
 });
 
