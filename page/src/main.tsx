@@ -9,7 +9,7 @@ import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
 import { hasLinks, holds, store, waits } from './store.ts';
 import { clean, clock, count, stamp } from './text.ts';
-import { A, change, Empty, go } from './ui.tsx';
+import { A, change, changeMoment, Empty, go } from './ui.tsx';
 import { EventsView } from './views/events.tsx';
 import { FabricView } from './views/fabric.tsx';
 import { FlowsView, FlowView } from './views/flows.tsx';
@@ -152,10 +152,11 @@ function Banner(): JSX.Element | null {
 function stepWindow(by: number): void {
     const { windows, at } = store.state;
     if (!windows || windows.length === 0) return;
-    const here = at === undefined ? windows.length - 1 : Math.max(0, windows.findIndex((w) => w.window_end_ms > at));
+    const found = at === undefined ? -1 : windows.findIndex((w) => w.window_end_ms > at);
+    const here = found < 0 ? windows.length - 1 : found;
     const next = Math.min(windows.length - 1, Math.max(0, here + by));
     const start = windows[next]?.window_start_ms;
-    change({ at: next === windows.length - 1 || start === undefined ? '' : String(start) });
+    changeMoment(next === windows.length - 1 || start === undefined ? '' : String(start));
 }
 
 function useKeys(setHelp: (on: boolean) => void): void {

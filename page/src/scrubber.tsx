@@ -8,7 +8,7 @@ import { verdictText } from './model.ts';
 import type { Answer, Imbalance } from './records.ts';
 import { store } from './store.ts';
 import { clock, tenth } from './text.ts';
-import { change } from './ui.tsx';
+import { changeMoment } from './ui.tsx';
 
 const HEIGHT = 30;
 
@@ -75,7 +75,7 @@ export function Scrubber(): JSX.Element {
         if (!keeps) return;
         const bar = bars[Math.max(0, Math.min(bars.length - 1, i))];
         const last = i >= bars.length - 1;
-        change({ at: last || !bar ? '' : String(bar.start) });
+        changeMoment(last || !bar ? '' : String(bar.start));
     };
     const under = (e: MouseEvent) => {
         const box = (e.currentTarget as Element).getBoundingClientRect();

@@ -15,17 +15,24 @@ export function useHref(): (view: string, names?: string[], params?: Record<stri
     return (view, names = [], params = {}) => format({ view, names, params: { ...kept(route.params), ...params } });
 }
 
-/** The store follows at once: a key that is pressed before the browser's own event finds the new address. */
-export function go(hash: string): void {
-    location.hash = hash;
+/** The store follows at once: a key that is pressed before the browser's own event finds the new address.
+ * over: in the place of the address that is left, which the way back does not stop at. */
+export function go(hash: string, over = false): void {
+    if (over) history.replaceState(null, '', hash);
+    else location.hash = hash;
     store.follow();
 }
 
 /** Stays in this view, with other parameters; of the address as it is now, not as it was when the view
  * was drawn: two that follow closely both count. */
-export function change(params: Record<string, string>): void {
+export function change(params: Record<string, string>, over = false): void {
     const { route } = store.state;
-    go(format({ ...route, params: { ...route.params, ...params } }));
+    go(format({ ...route, params: { ...route.params, ...params } }), over);
+}
+
+/** To a moment, '' for now; from moment to moment is one step of the way back, however many there were. */
+export function changeMoment(at: string): void {
+    change({ at }, store.state.at !== undefined && at !== '');
 }
 
 export function A(props: {

@@ -249,7 +249,30 @@ async function wide(page, url, paper) {
     check('and its table says how many pairs there are', / more of 261532/.test(await text(page, '.more')), await text(page, '.more'));
 }
 
-const PARTS = { hostile, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
+/** The way back does not stop at each moment that was passed. */
+async function back(page, url, paper) {
+    const reaches = (n) => page.waitForFunction((t) => document.querySelector('header').dataset.window === String(t), paper.span(n).window_end_ms);
+    await shown(page, url, 'events');
+    await page.evaluate(() => { location.hash = '#/imbalance'; });
+    await settled(page);
+    await page.getByRole('slider', { name: 'Moment' }).focus();
+    for (let i = 1; i <= 5; i++) {
+        await page.keyboard.press('ArrowLeft');
+        await reaches(paper.number - i);
+    }
+    await page.goBack();
+    await reaches(paper.number);
+    check('from a moment that was reached in five steps back to now in one', /#\/imbalance$/.test(page.url()), page.url());
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelector('main').dataset.shown === 'events');
+    check('and on to the view before', true);
+    await shown(page, url, `imbalance?at=${paper.span(paper.number + 9).window_start_ms}`);
+    await page.keyboard.press('[');
+    await reaches(paper.number - 1);
+    check('[ from a moment that is not there goes to the window before the last', true);
+}
+
+const PARTS = { hostile, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {
