@@ -106,7 +106,7 @@ static bool on_stop(void *arg)
     d->topics = NULL;
     ft_probers_free(d->probers);
     d->probers = NULL;
-    if (d->settings->kafka_transactions)
+    if (d->view.settings->kafka_transactions)
         ft_kafka_commit(ft_publisher_kafka(d->view.publisher), NULL, 0);
     /* What is unacknowledged then, its sender keeps. */
     ft_receiver_free(d->view.receiver);

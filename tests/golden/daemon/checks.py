@@ -207,5 +207,20 @@ def test_poller(folder):
          ", priv: DES, priv_secret_file: secret")
 
 
+def test_reload(folder):
+    """What needs a restart, and is there before it, is not taken for what runs."""
+    daemon = rig.Daemon(folder, "fabric: lab\n")
+    small = "flows_max: 1000\nsources_max: 100\nkafka: {brokers: '127.0.0.1:9', queue_bytes: 1MiB, " \
+            "queue_messages: 1000"
+    text = daemon.config.read_text()
+    daemon.config.write_text(f"{text}{small}}}\n")
+    daemon.start()
+    daemon.config.write_text(text.replace("sinks: [", "sinks: [kafka, ") +
+                             f"{small}, ingest: yes, transactions: yes}}\n")
+    daemon.hang_up()
+    daemon.log_says("reloaded the topology")
+    daemon.stop()
+
+
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_files, test_daemon, test_senders, test_agent, test_poller))
+    sys.exit(rig.run_tests(test_files, test_daemon, test_senders, test_agent, test_poller, test_reload))
