@@ -163,8 +163,15 @@ def ansible(folder):
     role = PACKAGING / "ansible/fabrictrace_agent"
     defaults = yaml.safe_load((role / "defaults/main.yaml").read_text())
     tasks = yaml.safe_load((role / "tasks/main.yaml").read_text())
-    handlers = {h["name"] for h in yaml.safe_load((role / "handlers/main.yaml").read_text())}
-    check("what tasks notify there is", {t["notify"] for t in tasks if "notify" in t} == handlers)
+    handlers = {h["name"]: h["ansible.builtin.systemd"]["state"]
+                for h in yaml.safe_load((role / "handlers/main.yaml").read_text())}
+    notified = {t["notify"] for t in tasks if "notify" in t}
+    check("what tasks notify there is", notified == set(handlers))
+    # A reload refuses another endpoint, and nobody would hear of it.
+    state, = (handlers[t["notify"]] for t in tasks if "ansible.builtin.template" in t)
+    fixed = re.findall(r'\{"([\w.]+)", ', (TOP / "agent/settings.c").read_text())
+    check("what only a restart changes is restarted for", "daemon.endpoint" in fixed
+          and state == "restarted", state)
     text = "".join(p.read_text() for p in role.rglob("*") if p.is_file())
     used = set(re.findall(r"\bfabrictrace_[a-z]\w*", text)) - {"fabrictrace_copied"}
     check("each variable has a default", used == set(defaults), used ^ set(defaults))
