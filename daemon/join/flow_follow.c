@@ -142,7 +142,7 @@ static bool lost_link(const struct ft_follow *f, uint32_t end)
     return ft_is_port(end) && f->lost[end];
 }
 
-/* Whether a flow was on a link that is no more. */
+/* Whether a flow was on a link that is no more, until it was gone: not one that had moved away. */
 static bool lost_path(struct ft_flow *flow, const struct ft_follow *f)
 {
     const struct ft_sighting *list = sightings(&flow->evidence);
@@ -151,7 +151,7 @@ static bool lost_path(struct ft_flow *flow, const struct ft_follow *f)
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
         lost |= lost_link(f, flow->path.hops[h].out);
     for (uint16_t i = 0; i < flow->evidence.count; i++)
-        lost |= !(ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN) &&
+        lost |= list[i].past == FT_PRESENT && !(ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN) &&
                 (lost_link(f, ft_sighting_in(&list[i])) || lost_link(f, ft_sighting_out(&list[i])));
     return lost;
 }

@@ -375,6 +375,22 @@ static void take_over(struct ft_topology *other)
     t = other;
 }
 
+/* The link that it had before goes later: it is where it moved to. */
+START_TEST(who_moved_before_stays)
+{
+    struct ft_observation o;
+
+    open_join(10);
+    for (int64_t ms = START_MS; ms < START_MS + 9000; ms += 500) {
+        o = at_leaf(1, ms < START_MS + 3000, ms);
+        ck_assert_int_eq(join_observe(join, &o), FT_JOIN_OK);
+    }
+    take_over(leafspine_without(4, 4, 2, 0, 1));
+    ck_assert_int_eq(ft_join_find(join, &o.tuple)->state, FT_PATH_RESOLVED);
+    close_join();
+}
+END_TEST
+
 START_TEST(another_topology_takes_over)
 {
     struct ft_observation o = at_leaf(1, 2, START_MS);
@@ -574,12 +590,11 @@ START_TEST(a_contradicted_link_has_no_other_end)
 }
 END_TEST
 
-FT_UNIT_MAIN("join", a_contradicted_link_has_no_other_end, what_hangs_on_flows_has_a_bound,
-             notifications_alone_are_a_role, both_sides_meet_on_the_tuple, a_new_owner_is_news,
-             windows_take_what_is_theirs, a_report_over_the_edge_is_divided,
-             a_report_of_many_windows_is_no_burst, a_quiet_report_does_not_change_whose_rate_it_is,
-             a_move_is_reported_once, what_is_read_back_is_evidence_alone,
-             full_tables_refuse_and_count, an_idle_queue_pair_stays_while_it_is_listed,
-             strangers_are_kept_and_counted, another_topology_takes_over,
-             no_flow_keeps_a_path_that_is_gone, another_job_is_noted,
-             names_of_jobs_that_are_over_make_room)
+FT_UNIT_MAIN("join", a_quiet_report_does_not_change_whose_rate_it_is, both_sides_meet_on_the_tuple,
+             an_idle_queue_pair_stays_while_it_is_listed, names_of_jobs_that_are_over_make_room,
+             a_contradicted_link_has_no_other_end, a_report_of_many_windows_is_no_burst,
+             what_is_read_back_is_evidence_alone, a_report_over_the_edge_is_divided,
+             no_flow_keeps_a_path_that_is_gone, what_hangs_on_flows_has_a_bound,
+             notifications_alone_are_a_role, strangers_are_kept_and_counted, another_job_is_noted,
+             full_tables_refuse_and_count, windows_take_what_is_theirs, a_move_is_reported_once,
+             another_topology_takes_over, who_moved_before_stays, a_new_owner_is_news)
