@@ -120,6 +120,16 @@ static void process_joins(struct ft_pairing *p, struct ft_pairing_process *proce
     enter_all(p, process, comm + 1);
 }
 
+/* Whether it is in communicators that found no room. */
+static bool has_more(const struct ft_pairing_process *process)
+{
+    uint32_t known = 0;
+
+    for (uint32_t i = 0; i < process->comm_count; i++)
+        known += process->ranks[i];
+    return process->members > known;
+}
+
 static void process_leaves(struct ft_pairing *p, struct ft_pairing_process *process, uint32_t comm)
 {
     process->members--;
@@ -134,6 +144,7 @@ static void process_leaves(struct ft_pairing *p, struct ft_pairing_process *proc
         process->ranks[i] = process->ranks[process->comm_count];
         break;
     }
+    process->more_comms = has_more(process);
     forget_process(p, process);
 }
 

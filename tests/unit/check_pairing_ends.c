@@ -113,6 +113,31 @@ START_TEST(a_pair_stands_in_a_communicator_more)
 }
 END_TEST
 
+/* A process in more communicators than are distinguished, of which one is closed. */
+START_TEST(communicators_that_are_closed_are_too_many_no_more)
+{
+    enum { COMMS = 17 };
+    struct rig rig;
+    char id[16];
+
+    rig_init(&rig, 2, 100);
+    hosts(&rig, 2);
+    for (uint32_t c = 0; c < COMMS; c++)
+        for (uint32_t i = 0; i < 2; i++) {
+            snprintf(id, sizeof(id), "c%u", c);
+            rig_member(&rig, id, i, 2, rig.devices[i].host, 100, false);
+        }
+    ck_assert(rig_connect(&rig, 0, 100, 1, 100, 0, 0));
+    rig_seconds(&rig, 40);
+    ck_assert_uint_eq(right_pairs(&rig), 0);
+    for (uint32_t i = 0; i < 2; i++)
+        rig_member(&rig, id, i, 2, rig.devices[i].host, 100, true);
+    rig_seconds(&rig, 20);
+    ck_assert_uint_eq(right_pairs(&rig), 2);
+    rig_free(&rig);
+}
+END_TEST
+
 START_TEST(ends_age_and_are_capped)
 {
     struct ft_account account = {.stage_count = 0};
@@ -411,7 +436,8 @@ START_TEST(the_doctor_outlives_a_clock_that_is_set_back)
 END_TEST
 
 FT_UNIT_MAIN("pairing, ends", a_pair_ends_with_either_end, a_pair_outlives_its_communicator,
-             a_pair_stands_in_a_communicator_more, ends_age_and_are_capped,
+             a_pair_stands_in_a_communicator_more,
+             communicators_that_are_closed_are_too_many_no_more, ends_age_and_are_capped,
              several_addresses_wait_for_a_sample,
              queue_pairs_that_share_a_tuple_are_not_distinguished,
              names_of_jobs_that_are_over_make_room, hosts_that_are_gone_make_room,
