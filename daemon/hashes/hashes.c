@@ -19,6 +19,9 @@
 
 /* A window's first looks at flows: what comes later in it waits for the next. */
 #define FLOWS_A_WINDOW 20000
+/* Numbers in flows (learnt_in) are those below this. */
+#define LEARNT_IN 16
+
 struct ft_hashes {
     struct ft_table *sets;
     size_t sets_max;
@@ -29,17 +32,12 @@ struct ft_hashes {
     uint64_t confirmed, contradicted; /* of sets that were removed */
     uint32_t flows_left;
     uint32_t trusted; /* sets, when the window began */
+    /* Goes up when there are sets that are new in another topology: of them are flows, too, that
+     * stayed on their links and were learnt before. */
+    uint32_t generation;
+    const struct ft_topology *topology; /* that was seen last */
+    bool changed;                       /* since sets were new */
 };
-
-static void free_set(struct ft_hash_set *s)
-{
-    ft_hash_model_free(&s->model);
-    free(s->members);
-    free(s->speeds);
-    free(s->bundles);
-    free(s->entries);
-    free(s->flows);
-}
 
 struct ft_hashes *ft_hashes_new(size_t sets_max, uint64_t seed)
 {
@@ -64,7 +62,7 @@ void ft_hashes_free(struct ft_hashes *h)
     if (!h)
         return;
     while ((s = ft_table_next(h->sets, &index)))
-        free_set(s);
+        ft_hash_set_free(s);
     ft_table_free(h->sets);
     free(h);
 }
@@ -135,12 +133,39 @@ static void remove_set(struct ft_hashes *h, struct ft_hash_set *s)
     h->confirmed += s->confirmed;
     h->contradicted += s->contradicted;
     h->removed++;
-    free_set(s);
+    ft_hash_set_free(s);
     ft_table_remove(h->sets, s);
+}
+
+static void note_topology(struct ft_hashes *h, const struct ft_topology *t)
+{
+    h->changed |= h->topology && h->topology != t;
+    h->topology = t;
+}
+
+/* A set that is new, or there again. */
+static void note_made(struct ft_hashes *h, struct ft_hash_set *s)
+{
+    h->generation += h->changed;
+    h->changed = false;
+    s->made = h->generation;
+}
+
+/* Whether a flow that was learnt then has to be looked at anew, and whether for this set. */
+static bool is_of_before(const struct ft_hashes *h, uint32_t learnt_in)
+{
+    return learnt_in != h->generation % LEARNT_IN;
+}
+
+static bool is_newer(const struct ft_hashes *h, const struct ft_hash_set *s, uint32_t learnt_in)
+{
+    return h->generation - s->made < (h->generation - learnt_in) % LEARNT_IN;
 }
 
 static void note_gone(struct ft_hashes *h, struct ft_hash_set *s, int64_t ms)
 {
+    if (s->gone_ms && !ms)
+        note_made(h, s);
     h->gone += (ms != 0) - (s->gone_ms != 0);
     s->gone_ms = ms;
 }
@@ -154,22 +179,6 @@ static void remove_both(struct ft_hashes *h, struct ft_hash_set *own)
     if (outer)
         remove_set(h, outer);
     remove_set(h, own);
-}
-
-/* Whether the topology has its switch, with all of these links in a group; of NICs' their leaves.
- */
-static bool is_there(const struct ft_hash_set *s, const struct ft_topology *t)
-{
-    uint32_t at = s->switch_name[0] ? ft_topology_find_switch(t, s->switch_name) : FT_NONE;
-
-    for (uint32_t i = 0; i < s->member_count; i++) {
-        uint32_t port = at == FT_NONE ? FT_NONE : ft_topology_find_port(t, at, s->members[i]);
-
-        if (s->switch_name[0] ? port == FT_NONE || ft_topology_port(t, port)->group == FT_NONE
-                              : ft_topology_find_switch(t, s->members[i]) == FT_NONE)
-            return false;
-    }
-    return true;
 }
 
 static struct ft_hash_set *next_own(struct ft_hashes *h)
@@ -189,7 +198,7 @@ static void age(struct ft_hashes *h, const struct ft_topology *t, int64_t now_ms
 
         if (!s)
             continue;
-        if (is_there(s, t))
+        if (ft_hash_set_is_there(s, t))
             note_gone(h, s, 0);
         else if (s->gone_ms == 0)
             note_gone(h, s, now_ms);
@@ -233,13 +242,14 @@ static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice 
     if (s)
         note_gone(h, s, 0);
     if (s && fresh && !fill_set(s, c, group)) {
-        free_set(s);
+        ft_hash_set_free(s);
         ft_table_remove(h->sets, s);
         return NULL;
     }
     if (s && fresh) {
         s->outer = outer;
         s->own = own;
+        note_made(h, s);
     }
     if (s)
         note_speeds(s, c);
@@ -285,6 +295,7 @@ void ft_hashes_begin(struct ft_hashes *h, const struct ft_topology *t, int64_t n
     struct ft_hash_set *s;
     uint32_t index = 0;
 
+    note_topology(h, t);
     age(h, t, now_ms);
     h->cursor = 0;
     h->flows_left = FLOWS_A_WINDOW;
@@ -322,6 +333,7 @@ static void learn_entry(struct ft_hashes *h, const struct ft_topology *t,
     while (seen.member < choice.count && choice.links[seen.member] != in)
         seen.member++;
     s = seen.member < choice.count ? find_set(h, &choice, group, false) : NULL;
+    s = s && flow->learnt && !is_newer(h, s, flow->learnt_in) ? NULL : s;
     entry = s ? entry_of(s, ft_choice_nic_digest(&choice)) : FT_HASH_ENTRIES_MAX;
     if (entry == FT_HASH_ENTRIES_MAX)
         return;
@@ -330,12 +342,15 @@ static void learn_entry(struct ft_hashes *h, const struct ft_topology *t,
 }
 
 static void take_outer(struct ft_hashes *h, const struct ft_choice *choice, const char *group,
-                       uint32_t in, const struct ft_tuple *outer, struct ft_hash_flow *seen)
+                       uint32_t in, const struct ft_flow_tunnel *tunnel,
+                       const struct ft_tuple *outer, struct ft_hash_flow *seen)
 {
     struct ft_hash_set *s = in == FT_NONE ? NULL : find_set(h, choice, group, true);
-    uint32_t entry =
-        s ? entry_of(s, entry_digest(choice->t, in, tunnel_of(outer))) : FT_HASH_ENTRIES_MAX;
+    uint32_t entry;
 
+    if (s && tunnel->learnt && !is_newer(h, s, tunnel->learnt_in))
+        return;
+    entry = s ? entry_of(s, entry_digest(choice->t, in, tunnel_of(outer))) : FT_HASH_ENTRIES_MAX;
     if (entry == FT_HASH_ENTRIES_MAX)
         return;
     s->tunnels_differ |= s->tunnel && s->tunnel != tunnel_of(outer);
@@ -344,7 +359,8 @@ static void take_outer(struct ft_hashes *h, const struct ft_choice *choice, cons
     ft_hash_set_keep(s, seen);
 }
 
-/* outer: the header of its tunnel, of which nothing was learnt yet; NULL: there is none. */
+/* outer: the header of its tunnel, of which nothing was learnt yet, or not in the newest sets;
+ * NULL: there is none. */
 static void take_hop(struct ft_hashes *h, const struct ft_topology *t, const struct ft_flow *flow,
                      const struct ft_hop *hop, const struct ft_tuple *outer)
 {
@@ -359,23 +375,24 @@ static void take_hop(struct ft_hashes *h, const struct ft_topology *t, const str
     s = find_set(h, &choice, group, false);
     if (!s)
         return;
-    if (!flow->learnt && is_roce(&flow->tuple)) {
+    if (is_roce(&flow->tuple) && (!flow->learnt || is_newer(h, s, flow->learnt_in))) {
         ft_hash_input(&seen.in, &flow->tuple,
                       hop->in == FT_NONE ? FT_HASH_ENTRIES_MAX
                                          : entry_of(s, entry_digest(t, hop->in, 0)));
         ft_hash_set_keep(s, &seen);
     }
     if (outer)
-        take_outer(h, &choice, group, hop->in, outer, &seen);
+        take_outer(h, &choice, group, hop->in, ft_flow_tunnel(flow), outer, &seen);
 }
 
 /* The header of a flow's tunnel that was seen in the window, where it is to be learnt from. */
-static const struct ft_tuple *fresh_outer(const struct ft_join *join, const struct ft_flow *flow,
-                                          int64_t window_start_ms)
+static const struct ft_tuple *fresh_outer(const struct ft_hashes *h, const struct ft_join *join,
+                                          const struct ft_flow *flow, int64_t window_start_ms)
 {
     const struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
 
-    if (!tunnel || tunnel->learnt || tunnel->last_ms < window_start_ms)
+    if (!tunnel || (tunnel->learnt && !is_of_before(h, tunnel->learnt_in)) ||
+        tunnel->last_ms < window_start_ms)
         return NULL;
     return ft_flow_outer(join, flow);
 }
@@ -384,22 +401,28 @@ void ft_hashes_flow(struct ft_hashes *h, const struct ft_join *join, struct ft_f
                     int64_t window_start_ms)
 {
     const struct ft_topology *t = ft_join_topology(join);
-    const struct ft_tuple *outer = fresh_outer(join, flow, window_start_ms);
+    const struct ft_tuple *outer = fresh_outer(h, join, flow, window_start_ms);
+    bool own =
+        is_roce(&flow->tuple) && (!flow->learnt || is_of_before(h, (uint32_t)flow->learnt_in));
     struct ft_path path;
 
-    if (((flow->learnt || !is_roce(&flow->tuple)) && !outer) || flow->source_routed ||
-        h->flows_left == 0 || flow->state != FT_PATH_RESOLVED || flow->dst_nic == FT_NONE ||
+    if ((!own && !outer) || flow->source_routed || h->flows_left == 0 ||
+        flow->state != FT_PATH_RESOLVED || flow->dst_nic == FT_NONE ||
         !ft_join_is_placed(join, flow, window_start_ms))
         return;
+    note_topology(h, t);
     h->flows_left--;
-    if (!flow->learnt && is_roce(&flow->tuple))
+    if (own)
         learn_entry(h, t, flow);
     path = ft_flow_path(t, flow);
     for (uint32_t i = 0; i < path.hop_count; i++)
         take_hop(h, t, flow, &path.hops[i], outer);
     flow->learnt = true;
-    if (outer)
-        ft_flow_tunnel(flow)->learnt = true;
+    flow->learnt_in = h->generation % LEARNT_IN;
+    if (!outer)
+        return;
+    ft_flow_tunnel(flow)->learnt = true;
+    ft_flow_tunnel(flow)->learnt_in = (uint8_t)(h->generation % LEARNT_IN);
 }
 
 /* Emits the record of a set that learns from the flows' own headers. */

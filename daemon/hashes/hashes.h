@@ -10,7 +10,9 @@
  * for each path that it takes. It is predicted before it is learnt from: of flows that the model
  * did not know, the part that it predicted rightly is its accuracy. A hash that was changed shows
  * by that, and is learnt anew. Of flows that are not RoCEv2 nothing is learnt, and none is
- * predicted: their headers differ in what no model has.
+ * predicted: their headers differ in what no model has. To a set that is new in another topology,
+ * or there again, flows belong that were learnt before, too: of those alone that moved to a new
+ * link it would seem that all take it.
  *
  * Of flows in tunnels the header around them is learnt from as well, in a set of its own: where it
  * is right and the flows' own header is not, the switch hashes that one. It predicts flows alone

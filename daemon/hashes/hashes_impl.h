@@ -17,6 +17,7 @@
 struct ft_hash_set {
     uint64_t key;
     uint64_t own;    /* key of the set of these links that learns from the flows' own headers */
+    uint32_t made;   /* as flows' learnt_in: those that were learnt before are of it, too */
     int64_t gone_ms; /* since when the topology has no such links, 0: it has; not of tunnels' */
     bool outer;      /* it is not that one, and learns from the headers of tunnels */
     char switch_name[FT_HASHES_NAME]; /* "": NICs choose */
@@ -51,6 +52,13 @@ struct ft_hash_set {
     uint32_t tunnel;     /* kind of the newest flow's, 0: of none */
     bool tunnels_differ; /* there were several kinds */
 };
+
+/* What it points to. */
+void ft_hash_set_free(struct ft_hash_set *s);
+
+/* Whether the topology has its switch, with all of these links in a group; of NICs' their leaves.
+ */
+bool ft_hash_set_is_there(const struct ft_hash_set *s, const struct ft_topology *t);
 
 /* Takes a flow, which its model is held against. */
 void ft_hash_set_keep(struct ft_hash_set *s, const struct ft_hash_flow *flow);

@@ -24,6 +24,30 @@
 #define QP_PROOF_BITS  12
 #define QP_KNOWN_LEAST 16
 
+void ft_hash_set_free(struct ft_hash_set *s)
+{
+    ft_hash_model_free(&s->model);
+    free(s->members);
+    free(s->speeds);
+    free(s->bundles);
+    free(s->entries);
+    free(s->flows);
+}
+
+bool ft_hash_set_is_there(const struct ft_hash_set *s, const struct ft_topology *t)
+{
+    uint32_t at = s->switch_name[0] ? ft_topology_find_switch(t, s->switch_name) : FT_NONE;
+
+    for (uint32_t i = 0; i < s->member_count; i++) {
+        uint32_t port = at == FT_NONE ? FT_NONE : ft_topology_find_port(t, at, s->members[i]);
+
+        if (s->switch_name[0] ? port == FT_NONE || ft_topology_port(t, port)->group == FT_NONE
+                              : ft_topology_find_switch(t, s->members[i]) == FT_NONE)
+            return false;
+    }
+    return true;
+}
+
 static bool is_proven(const struct ft_hash_set *s)
 {
     return s->predicted >= PREDICTED_LEAST && s->right >= RIGHT_LEAST * s->predicted;

@@ -146,6 +146,7 @@ struct ft_flow_tunnel {
     int64_t last_ms;       /* when that was taken */
     int64_t other_ms;      /* likewise the newest sample that says otherwise; 0: none does */
     bool learnt;           /* as of the flow, with this header */
+    uint8_t learnt_in;     /* likewise */
 };
 
 /* An interval of which samples come in. */
@@ -230,8 +231,9 @@ struct ft_flow {
     bool rate_published : 1;
     bool first_path_counted : 1;
     bool ended : 1;
-    bool moved : 1;  /* it has left a path for another */
-    bool learnt : 1; /* its links are known to who learns the switches' hashes */
+    bool moved : 1;         /* it has left a path for another */
+    bool learnt : 1;        /* its links are known to who learns the switches' hashes */
+    uint64_t learnt_in : 4; /* when that was, in its own numbers */
     /* Its packets bear their path: no hash of a switch chooses it, and packets of one queue pair
      * may have a 5-tuple for each path. */
     bool source_routed : 1;

@@ -284,6 +284,13 @@ tests_unit_check_hashes_gone_SOURCES = tests/unit/check_hashes_gone.c tests/unit
 tests_unit_check_hashes_gone_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_hashes_gone_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_hashes_grown
+TESTS += tests/unit/check_hashes_grown
+tests_unit_check_hashes_grown_SOURCES = tests/unit/check_hashes_grown.c \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_hashes_grown_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_hashes_grown_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_flow_clumps
 TESTS += tests/unit/check_flow_clumps
 tests_unit_check_flow_clumps_SOURCES = tests/unit/check_flow_clumps.c tests/unit/join_rig.h \
