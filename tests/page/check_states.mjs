@@ -272,7 +272,42 @@ async function back(page, url, paper) {
     check('[ from a moment that is not there goes to the window before the last', true);
 }
 
-const PARTS = { hostile, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
+/** Jobs that only their flows are known of, beside those with ranks. */
+async function jobs(page, url, paper) {
+    const asked = [];
+    page.on('request', (r) => { if (/\/ranks/.test(r.url())) asked.push(new URL(r.url()).search); });
+    const answer = paper.answer.bind(paper);
+    paper.answer = (what, query) => (what === 'rhythms' && !query.get('job') ? { total: 2, records: [{ job: '88' }, { job: '89', messages: 9 }] } : answer(what, query));
+    await shown(page, url, 'jobs');
+    await page.waitForFunction(() => document.querySelectorAll('[aria-label=Jobs] tbody tr').length === 2);
+    const rows = await page.locator('[aria-label=Jobs] tbody tr').allTextContents();
+    check('a job that no plugin reports of is listed, without figures of ranks', /^888/.test(rows[0]) && /^89––––/.test(rows[1]), rows.join(' | '));
+    await page.getByRole('link', { name: '89', exact: true }).click();
+    await page.waitForFunction(() => /Job 89/.test(document.querySelector('main h1')?.textContent));
+    await settled(page);
+    check('of a job the ranks are asked that are its own', asked.includes('?job=89'), asked.join());
+    await shown(page, url, 'host/gpu1');
+    check('so of a host', asked.includes('?host=gpu1'), asked.join());
+}
+
+/** Flows that are more than a port counted are not traffic without flows. */
+async function more(page, url, paper) {
+    const links = paper.links.bind(paper);
+    paper.links = (...of) => links(...of).map((l) => ({ ...l, unexplained_bytes: l.port === 'Ethernet50' ? -2.5e9 : 2.5e9 }));
+    for (const [port, said] of [['Ethernet50', '2.50 GB: of flows, but not counted'], ['Ethernet51', '2.50 GB: counted, but of no flow that was seen']]) {
+        await shown(page, url, `link/leaf1/${port}`);
+        check(`${port}: ${said}`, (await text(page)).includes(said), await text(page, 'main .facts'));
+    }
+    paper.isUnseen = (l) => l >= 2;
+    paper.events = () => [0, 1, 2, 3].map((i) => ({ kind: 'link_down', severity: 'critical', subject: `leaf1/${i}`, evidence: { switch: 'leaf1', port: `Ethernet${49 + i}`, peer: `spine${i + 1}`, peer_port: 'Ethernet1' } }));
+    await shown(page, url, 'fabric');
+    await page.locator('.troubled-links').getByRole('link', { name: /^and \d+ more$/ }).click();
+    await page.waitForFunction(() => document.querySelector('main h1')?.textContent === 'Links');
+    const states = (await page.locator('main tbody tr td:nth-child(3)').allTextContents()).map((t) => t.trim().split(' ').pop());
+    check('what is more of links down and not seen leads to both', states[0] === 'down' && states.includes('unseen'), states.join());
+}
+
+const PARTS = { hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

@@ -55,7 +55,7 @@ function Troubled({ fabric }: { fabric: Fabric }): JSX.Element | null {
             {ways.slice(0, 12).map((w: Way) => (
                 <span key={w.key}><StateMark state={w.state} /> <PortLink sw={w.switch} port={w.port} /> to {w.peer}</span>
             ))}
-            {ways.length > 12 ? <A view="links" params={{ state: ways[ways.length - 1]?.state ?? '' }}>and {ways.length - 12} more</A> : null}
+            {ways.length > 12 ? <A view="links" params={ways[0]?.state === ways[ways.length - 1]?.state ? { state: ways[0]?.state ?? '' } : { 'sort-links': 'state' }}>and {ways.length - 12} more</A> : null}
         </p>
     );
 }

@@ -134,7 +134,8 @@ function LinkFacts({ way, link }: { way: Way | undefined; link: Link | undefined
             link?.flows !== undefined && ['Flows', count(link.flows)],
             link?.bytes !== undefined && ['Bytes', `${bytes(link.bytes)} in the window, by flows`],
             link?.counter_bytes !== undefined && ['Counted', `${bytes(link.counter_bytes)} by the port`],
-            link?.unexplained_bytes !== undefined && ['Unexplained', `${bytes(link.unexplained_bytes)}: counted, but of no flow that was seen`],
+            link?.unexplained_bytes !== undefined && ['Unexplained', link.unexplained_bytes < 0
+                ? `${bytes(-link.unexplained_bytes)}: of flows, but not counted` : `${bytes(link.unexplained_bytes)}: counted, but of no flow that was seen`],
             link?.ce_marked_share !== undefined && ['CE marked', `${percent(link.ce_marked_share)} of the packets sampled`],
             link?.discards !== undefined && ['Discards', count(link.discards)],
             link?.errors !== undefined && ['Errors', count(link.errors)],
