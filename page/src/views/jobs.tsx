@@ -3,9 +3,9 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useDark, useStore, useWidth } from '../hooks.ts';
 import { byName, slowdown, standsIn } from '../model.ts';
-import type { Answer, Communicator, Edge, Path, Rank } from '../records.ts';
+import type { Answer, Communicator, Edge, Path, Rank, Rhythm } from '../records.ts';
 import { palette, STEPS } from '../scale.ts';
-import { bytes, clock, count, nanoseconds, notInSums, plural, rate, ratio } from '../text.ts';
+import { bytes, clock, count, nanoseconds, NONE, notInSums, plural, rate, ratio } from '../text.ts';
 import { A, change, Empty, Facts, HostLink, JobLink, OfNow, PortLink, Section, Table } from '../ui.tsx';
 import { DiagnosesOf } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
@@ -33,12 +33,16 @@ function commsOf(ranks: Rank[]): string[] {
     return [...sizes].sort((a, b) => b[1] - a[1] || byName(a[0], b[0])).map(([id]) => id);
 }
 
-function jobsOf(ranks: Rank[]): Job[] {
+/** Those of ranks, and those that flows alone are known of. */
+function jobsOf(ranks: Rank[], rhythms: Rhythm[]): Job[] {
     const by = new Map<string, Rank[]>();
     for (const r of ranks) {
         const name = r.job ?? '';
-        by.set(name, [...(by.get(name) ?? []), r]);
+        const of = by.get(name);
+        if (of) of.push(r);
+        else by.set(name, [r]);
     }
+    for (const r of rhythms) if (r.job && !by.has(r.job)) by.set(r.job, []);
     return [...by].map(([name, of]) => ({
         name, ranks: of, comms: commsOf(of), processes: processesOf(of),
         hosts: [...new Set(of.map((r) => r.host).filter((h) => h !== undefined))].sort(byName),
@@ -74,18 +78,20 @@ function Slowest({ rank, of }: { rank: Rank | undefined; of: Rank[] }): JSX.Elem
 
 export function JobsView(): JSX.Element {
     const asked = useAnswer<Answer<Rank>>('ranks');
-    const jobs = useMemo(() => jobsOf(asked.answer?.records ?? []), [asked.answer]);
+    const flows = useAnswer<Answer<Rhythm>>('rhythms');
+    const jobs = useMemo(() => jobsOf(asked.answer?.records ?? [], flows.answer?.records ?? []), [asked.answer, flows.answer]);
+    const unknown = <span class="none">{NONE}</span>;
     return (
         <>
             <h1>Jobs</h1>
             <OfNow what="Ranks are those" />
             {jobs.length === 0
-                ? <Empty>{asked.refusal || (asked.answer ? 'No rank is known. Ranks come from the NCCL plugin inside the jobs (fabrictrace-agent(8)).' : 'Asking …')}</Empty>
+                ? <Empty>{asked.refusal || (asked.answer ? 'No job is known. Ranks come from the NCCL plugin inside the jobs, names of jobs from agents (fabrictrace-agent(8)).' : 'Asking …')}</Empty>
                 : <Table id="jobs" label="Jobs" rows={jobs} rowKey={(j) => j.name} columns={[
                     { key: 'job', title: 'Job', cell: (j) => j.name ? <JobLink job={j.name} /> : <A view="job" names={['-']}>without a name</A>, by: (j) => j.name },
-                    { key: 'processes', title: 'Processes', num: true, cell: (j) => count(j.processes), by: (j) => j.processes },
-                    { key: 'comms', title: 'Communicators', num: true, minor: true, cell: (j) => count(j.comms.length), by: (j) => j.comms.length },
-                    { key: 'hosts', title: 'Hosts', num: true, cell: (j) => count(j.hosts.length), by: (j) => j.hosts.length },
+                    { key: 'processes', title: 'Processes', num: true, cell: (j) => j.ranks.length === 0 ? unknown : count(j.processes), by: (j) => j.ranks.length === 0 ? undefined : j.processes },
+                    { key: 'comms', title: 'Communicators', num: true, minor: true, cell: (j) => j.ranks.length === 0 ? unknown : count(j.comms.length), by: (j) => j.ranks.length === 0 ? undefined : j.comms.length },
+                    { key: 'hosts', title: 'Hosts', num: true, cell: (j) => j.ranks.length === 0 ? unknown : count(j.hosts.length), by: (j) => j.ranks.length === 0 ? undefined : j.hosts.length },
                     { key: 'slow', title: 'Slowest pair', cell: (j) => <Slowest rank={slowestOf(j.ranks)} of={j.ranks} />, by: (j) => slower(slowestOf(j.ranks) ?? { comm_id: '', rank: 0 }) },
                 ]} />}
         </>
@@ -195,7 +201,7 @@ export function JobView(): JSX.Element {
     const { route, events, fabric } = useStore();
     const name = route.names[0] ?? '';
     const real = name === '-' ? '' : name;
-    const asked = useAnswer<Answer<Rank>>('ranks');
+    const asked = useAnswer<Answer<Rank>>('ranks', { job: real });
     const ranks = (asked.answer?.records ?? []).filter((r) => (r.job ?? '') === real);
     const hosts = [...new Set(ranks.map((r) => r.host ?? '?'))].sort(byName);
     const comms = commsOf(ranks);

@@ -97,7 +97,7 @@ export function HostView(): JSX.Element {
     const host = (topology?.hosts ?? []).find((h) => h.name === name);
     const paths = useAnswer<Answer<Path>>('paths', { host: name, limit: PATHS });
     const qps = useAnswer<Answer<QueuePair>>('qps', { host: name, limit: PATHS });
-    const ranks = useAnswer<Answer<Rank>>('ranks');
+    const ranks = useAnswer<Answer<Rank>>('ranks', { host: name });
     const mine = (ranks.answer?.records ?? []).filter((r) => r.host === name);
     const flows = paths.answer?.records ?? [];
     const jobs = [...new Set([...mine.map((r) => r.job), ...flows.filter((p) => p.src_host === name).map((p) => p.job)].filter((j) => j !== undefined))];
