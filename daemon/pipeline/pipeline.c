@@ -172,6 +172,8 @@ static void open_at(struct ft_pipeline *p, int64_t now_ms, uint32_t window)
 void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
 {
     open_at(p, now_ms, ft_join_window_of(p->stages.join, now_ms));
+    /* Of windows that are made up for, which no time of before closes. */
+    p->advanced_ms = 0;
 }
 
 /* Hosts and pollers announce again whatever is there. */

@@ -325,9 +325,33 @@ START_TEST(what_is_made_up_for_is_not_late)
 }
 END_TEST
 
-FT_UNIT_MAIN("window, moves", records_wait_for_a_close_that_is_late,
-             what_is_made_up_for_is_not_late, a_window_with_a_move_is_split,
-             a_move_after_the_window_does_not_reach_back, the_history_has_no_path_of_a_later_window,
+/* Before it is known that they are made up for, the time is that of now. */
+START_TEST(what_is_made_up_for_is_not_closed_by_the_time_of_before)
+{
+    const struct ft_join *join;
+    uint32_t window;
+
+    open_pipeline(2, 4, 2);
+    join = ft_pipeline_stages(pipeline)->join;
+    ft_pipeline_begin(pipeline, START_MS + 2 * WINDOW_MS + 1000);
+    ft_pipeline_advance(pipeline, START_MS + 2 * WINDOW_MS + 1000, 1);
+    ft_pipeline_begin(pipeline, START_MS);
+    window = ft_join_window(join);
+    ft_pipeline_hurry(pipeline, true);
+    ck_assert(!ft_pipeline_waits(pipeline));
+    observe(1, 0, 1, 8000000, 100, START_MS, 0);
+    ft_pipeline_hurry(pipeline, false);
+    ft_pipeline_flush(pipeline);
+    ck_assert_uint_eq(ft_join_window(join), window);
+    ck_assert_uint_eq(ft_pipeline_stats(pipeline)->fates[FT_RECORD_JOINED], 1);
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window, moves", what_is_made_up_for_is_not_closed_by_the_time_of_before,
+             records_wait_for_a_close_that_is_late, what_is_made_up_for_is_not_late,
+             a_window_with_a_move_is_split, a_move_after_the_window_does_not_reach_back,
+             the_history_has_no_path_of_a_later_window,
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
              bytes_while_a_move_has_not_settled_are_placed_nowhere,
              where_others_move_a_window_needs_samples_that_tell,
