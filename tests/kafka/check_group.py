@@ -3,9 +3,10 @@
 """Daemons that share the flows of a fabric as a consumer group of a real broker: the same recorded
 traffic through one daemon over TCP and through 1, 2 and 4 members gives the same paths, links and
 imbalance, record by record. Of two groups one loses a member by kill -9 in the middle, the other gets
-one more: the same but for two windows at most, which say what they miss. No member is told which
-partitions are its own. usage: check_group.py [--seconds N] [--flows N] [--case NAME]
-[--seed N] [--turns [--changes]] [--grace SECONDS] [--traffic FOLDER] [--keep FOLDER] (in the build folder)"""
+one more: the same but for two windows at most, which say what they miss, and for what the members before
+had learnt of switches that see a part of a flow. No member is told which partitions are its own.
+usage: check_group.py [--seconds N] [--flows N] [--case NAME] [--seed N] [--turns [--changes]]
+[--grace SECONDS] [--traffic FOLDER] [--keep FOLDER] (in the build folder)"""
 import argparse
 import json
 import os
@@ -25,7 +26,7 @@ from check_ingest import FEEDER, record_traffic  # noqa: E402
 from check_transactions import in_one_of, in_time  # noqa: E402
 from group import partition_of  # noqa: E402
 from rig import Daemon, check, equal, failures, run_tests, until  # noqa: E402
-from sharing import Found, Lines, check_known, judge  # noqa: E402
+from sharing import Found, Learnt, Lines, check_known, judge  # noqa: E402
 
 PARTITIONS = 8  # as group.partition_of() has it
 WINDOW_MS, GRACE_S = 10000, 5
@@ -345,7 +346,8 @@ def end_alone(rig):
 def end_changed(groups, rig):
     for group in groups:
         group.stop()
-        judge(group, rig.alone, rig.traffic.span, 2)
+        judge(group, rig.alone, rig.traffic.span, 2, Learnt(
+            rig.traffic.file, group.changed_ms - group.shift_ms - WINDOW_MS - GRACE_S * 1000))
         check_known(group)
 
 

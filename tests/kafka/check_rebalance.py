@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -19,7 +20,7 @@ sys.path[:0] = [str(TESTS / "golden" / "daemon"), str(TESTS / "kafka")]
 import broker  # noqa: E402
 from check_ingest import FEEDER, record_traffic  # noqa: E402
 from check_transactions import (PARTITIONS, WAIT_S, WINDOW_MS, Committing, adapt, committed,  # noqa: E402
-                                in_one_of, in_time, judge, loads, newest, open_topics)
+                                in_one_of, in_time, judge, learnt_until, loads, newest, open_topics)
 from rig import Daemon, check, equal, failures, run_tests, until  # noqa: E402
 
 PREFIX = "turns."
@@ -70,6 +71,7 @@ def stop_at_close(daemon):
 def change_members(group):
     first, second = group.members
     group.goes_on()
+    group.changed_ms = time.time() * 1000
     third = group.add()
     group.settled(first, second, third)
     group.goes_on()
@@ -138,7 +140,8 @@ def rebalance(folder):
         until("the last window is committed", lambda: any(
             r["window_start_ms"] > span[1] for *_, r in committed(endpoint, PREFIX, "imbalance")), WAIT_S)
         reference.stop()
-        judge(endpoint, "the group", PREFIX, reference.records(), span, MARKED, 1)
+        judge(endpoint, "the group", PREFIX, reference.records(), span, MARKED, 1,
+              learnt_until(file, group.changed_ms))
         for daemon in (*group.members[:2], group.sums):
             daemon.stop()
         return True

@@ -9,6 +9,7 @@ daemons of one name: the older one says so, with the setting.
 usage: check_transactions.py [--seconds N] [--flows N] [--seed N] [--keep FOLDER] (in the build folder)"""
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -22,9 +23,9 @@ sys.path[:0] = [str(TESTS / "golden" / "daemon"), str(TESTS / "fidelity"), str(T
 import admin  # noqa: E402
 import broker  # noqa: E402
 from check_ingest import FEEDER, record_traffic  # noqa: E402
-from group import same  # noqa: E402
 import speed  # noqa: E402  (found by broker)
 from rig import Daemon, check, equal, failures, of_kind, run_tests, until  # noqa: E402
+from sharing import Learnt  # noqa: E402
 
 SLOW, ATTEMPTS = 2.5, 3
 PARTITIONS = 8
@@ -44,7 +45,7 @@ class Committing(Daemon):
         folder = folder / name
         folder.mkdir()
         super().__init__(folder, topology)
-        self.name, self.kills = name, 0
+        self.name, self.kills, self.killed_ms = name, 0, math.inf
         adapt(self, source)
         text = self.config.read_text().replace('sinks: ["', 'sinks: [kafka, "')
         self.config.write_text(
@@ -54,6 +55,7 @@ class Committing(Daemon):
     def again(self):
         """As systemd does after a kill."""
         self.kills += 1
+        self.killed_ms = min(self.killed_ms, time.time() * 1000)
         self.kill()
         self.start()
 
@@ -125,7 +127,7 @@ def key_of(r):
             r.get("group"))
 
 
-def judge(endpoint, name, prefix, reference, span, allowed, least):
+def judge(endpoint, name, prefix, reference, span, allowed, least, learnt):
     """Each record once; those of windows that are not marked as those of the reference."""
     rows = {kind: committed(endpoint, prefix, kind) for kind in KINDS}
     for kind in KINDS:
@@ -154,10 +156,10 @@ def judge(endpoint, name, prefix, reference, span, allowed, least):
         b = {key_of(r): r for *_, r in rows[kind]
              if r["window_start_ms"] in within and r["window_start_ms"] not in marked}
         check(f"{name}: {len(a)} {kind} records, the same as of a daemon that nobody killed",
-              a and a.keys() == b.keys() and all(same(a[k], b[k]) for k in a),
+              a and a.keys() == b.keys() and all(learnt.same(a[k], b[k]) for k in a),
               (len(a), len(b), list(a.keys() ^ b.keys())[:2],
-               sum(k in b and not same(a[k], b[k]) for k in a),
-               [(a[k], b[k]) for k in a if k in b and not same(a[k], b[k])][:1]))
+               sum(k in b and not learnt.same(a[k], b[k]) for k in a),
+               [(a[k], b[k]) for k in a if k in b and not learnt.same(a[k], b[k])][:1]))
     parts = Counter((key, window) for key, _, _, window, _ in rows["partial"])
     check(f"{name}: {len(parts)} parts of windows, none of two commits",
           all(len({run for k, run, _, w, _ in rows["partial"] if (k, w) == part}) == 1
@@ -167,6 +169,11 @@ def judge(endpoint, name, prefix, reference, span, allowed, least):
                  if r["state"] == "resolved"}
     check(f"{name}: {len(known)} flows with a path, the same as of that daemon", known == all_known,
           (len(known ^ all_known), sorted(known ^ all_known)[:2]))
+
+
+def learnt_until(file, ms):
+    """By those who were there then: windows that were closed by then are of them."""
+    return Learnt(file, ms - WINDOW_MS - GRACE_S * 1000)
 
 
 def open_topics(endpoint, prefix):
@@ -276,8 +283,9 @@ def transactions(folder):
                   WAIT_S)
         reference.stop()
         records = reference.records()
-        judge(endpoint, "one daemon", "single.", records, span, 0, 3)
-        judge(endpoint, "a group", "group.", records, span, 2, 2)
+        judge(endpoint, "one daemon", "single.", records, span, 0, 3, learnt_until(file, single.killed_ms))
+        judge(endpoint, "a group", "group.", records, span, 2, 2,
+              learnt_until(file, min(d.killed_ms for d in (member, other, sums))))
         check_rival(folder, endpoint, topology, single)
         for daemon in daemons[1:]:
             daemon.stop()

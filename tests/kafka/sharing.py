@@ -3,6 +3,7 @@
 daemon found of the same traffic. Times are those of the traffic: of each run they are moved back by
 what the feeder moved them."""
 import json
+import math
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -13,6 +14,10 @@ from group import same  # noqa: E402
 from rig import check  # noqa: E402
 
 KNOWN_MS = 6000
+DEVIATIONS = 2
+NAMES = ("schema", "window_start_ms", "window_end_ms", "fabric", "switch", "port", "peer", "peer_port", "tier",
+         "direction", "group", "speed_bps", "scope", "name", "links", "groups", "partial", "seen_share",
+         "missing_partitions", "unaccounted_partitions")
 CLOCK_MS = 10**12  # a number of milliseconds beyond this is a moment
 
 
@@ -83,6 +88,27 @@ def by_name(records):
              r.get("group")): r for r in records}
 
 
+class Learnt:
+    """Who takes flows over, or begins anew, does not know which switches saw a part of a flow alone by all
+    windows of before: these are left out where one daemon goes on. Of samples as few as a flow has that is
+    often chance, and with or without such a switch the figure is an estimate of the same traffic,
+    with the error of its samples. file: of observations; since_ms: windows that begin after it may be of
+    such a daemon."""
+
+    def __init__(self, file, since_ms):
+        self.since_ms = since_ms
+        with open(file, encoding="utf-8") as lines:
+            self.sample_bytes = max(r["bytes"] / r["samples"] for r in map(json.loads, lines))
+
+    def same(self, a, b):
+        """Two records of loads, of one name."""
+        if a["window_start_ms"] <= self.since_ms:
+            return same(a, b)
+        most = max(a["bytes"], b["bytes"], self.sample_bytes)
+        return (abs(a["bytes"] - b["bytes"]) <= DEVIATIONS * math.sqrt(most * self.sample_bytes)
+                and all(a.get(k) == b.get(k) for k in NAMES))
+
+
 class Found:
     """What is said of each flow's path, and the figures of each window. When exactly a record is made,
     and so how many samples its hops have by then, is of no meaning."""
@@ -128,10 +154,10 @@ def compare_rates(name, one, mine, rest):
                                              if one.rates[k] != mine.rates[k]][:3]))
 
 
-def judge(group, alone, span, allowed):
+def judge(group, alone, span, allowed, learnt=None):
     """alone: the one daemon, with what was found of its paths; span: (first, last) window of the
-    traffic; allowed: windows that may say what they miss."""
-    name = group.name
+    traffic; allowed: windows that may say what they miss; learnt: of a group whose members changed."""
+    name, is_same = group.name, learnt.same if learnt else same
     whole = {kind: by_name(published(group.aggregator, kind, group.shift_ms))
              for kind in ("link", "imbalance")}
     single = {kind: by_name(published(alone, kind, alone.shift_ms)) for kind in ("link", "imbalance")}
@@ -144,10 +170,10 @@ def judge(group, alone, span, allowed):
     for kind in ("link", "imbalance"):
         a, b = ({k: r for k, r in found[kind].items() if k[0] in rest} for found in (single, whole))
         check(f"{name}: {len(a)} {kind} records of {len(rest)} windows, the same as of one daemon",
-              a and a.keys() == b.keys() and all(same(a[k], b[k]) for k in a),
+              a and a.keys() == b.keys() and all(is_same(a[k], b[k]) for k in a),
               (len(a), len(b), list(a.keys() ^ b.keys())[:2],
-               sum(k in b and not same(a[k], b[k]) for k in a),
-               [(a[k], b[k]) for k in a if k in b and not same(a[k], b[k])][:1]))
+               sum(k in b and not is_same(a[k], b[k]) for k in a),
+               [(a[k], b[k]) for k in a if k in b and not is_same(a[k], b[k])][:1]))
     mine = Found(group.members, group.shift_ms)
     # Who takes a flow over does not know since when it has its path, beyond what is read back.
     wrong = alone.found.differences(mine, since=allowed == 0)
