@@ -30,13 +30,19 @@
 #define MEASURED      0.75 /* of the transfers of two ranks, at least */
 #define SLOW_SHARE    0.4  /* more of all cells: no single rank */
 
+/* One side of a transfer: how long it took there at most, and when it was done. */
+struct side {
+    uint64_t ns, end_ns;
+};
+
 /* A transfer that ended. */
 struct transfer {
     uint64_t start_ns;
     double ns;
     uint32_t from, to;
-    uint32_t kind;      /* of like ones: on one host or not, size */
-    uint32_t row, recv; /* of its send, and of its receive */
+    uint32_t kind;   /* of like ones: on one host or not, size */
+    uint32_t row;    /* of its send */
+    double apart_ns; /* how much later it ended at the receiver, by both clocks */
 };
 
 struct cell {
@@ -55,6 +61,7 @@ struct line {
 
 struct matrix {
     const struct ft_matched *m;
+    struct side *sides; /* of each row */
     struct transfer *transfers;
     struct cell *cells;
     struct line *lines; /* of a process: its column, its row */
@@ -106,17 +113,84 @@ static bool same_ends(const struct ft_pair *a, const struct ft_pair *b)
     return a->comm == b->comm && a->from == b->from && a->to == b->to;
 }
 
+static uint64_t length_of(const struct ft_matched *m, uint32_t row)
+{
+    return m->op[row].end_ns - m->op[row].start_ns;
+}
+
+/* Whether two sends or receives of a process began and ended at once: those of one launch do, when
+ * the last of them is done. */
+static bool same_launch(const struct ft_matched *m, uint32_t a, uint32_t b)
+{
+    const struct ft_operation *x = &m->op[a], *y = &m->op[b];
+
+    return x->process == y->process && x->start_ns == y->start_ns && x->end_ns == y->end_ns &&
+           x->comm == y->comm && m->pair_of[a] != FT_OPERATIONS_NONE &&
+           m->pair_of[b] != FT_OPERATIONS_NONE;
+}
+
+/* The row at the other side, where it has ended; NONE. */
+static uint32_t ended_side(const struct ft_matched *m, uint32_t row)
+{
+    const struct ft_pair *pair = &m->pairs[m->pair_of[row]];
+
+    if (!has_ended(m, pair))
+        return FT_OPERATIONS_NONE;
+    return pair->send == row ? pair->recv : pair->send;
+}
+
+/* Of several sends and receives in one launch a row has the length of all. With one peer, the rows
+ * of that tell how long before the last of them each was done. With several, a late one keeps all
+ * others waiting: then none is longer than the shortest of what they say. */
+static void measure_launch(struct matrix *x, uint32_t first, uint32_t end)
+{
+    const struct ft_matched *m = x->m;
+    uint64_t least = length_of(m, first), last = 0;
+    bool one_peer = true;
+
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t its = ended_side(m, i);
+
+        one_peer = one_peer && m->op[i].peer == m->op[first].peer;
+        if (its == FT_OPERATIONS_NONE)
+            continue;
+        last = m->op[its].end_ns > last ? m->op[its].end_ns : last;
+        least = length_of(m, its) < least ? length_of(m, its) : least;
+    }
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t its = ended_side(m, i);
+        uint64_t early = its == FT_OPERATIONS_NONE ? 0 : last - m->op[its].end_ns;
+
+        if (one_peer && early < length_of(m, i))
+            x->sides[i] = (struct side){length_of(m, i) - early, m->op[i].end_ns - early};
+        else
+            x->sides[i] = (struct side){least, m->op[i].end_ns};
+    }
+}
+
+static void measure_sides(struct matrix *x)
+{
+    const struct ft_matched *m = x->m;
+
+    for (uint32_t i = 0, n; i < m->op_count; i += n) {
+        for (n = 1; i + n < m->op_count && same_launch(m, i, i + n);)
+            n++;
+        ft_task_spend(m->task, 1 + n / 4);
+        if (n > 1)
+            measure_launch(x, i, i + n);
+        else
+            x->sides[i] = (struct side){length_of(m, i), m->op[i].end_ns};
+    }
+}
+
 /* Of transfers one after the other: by how much each ends at the receiver later than usual, counted
  * from its end at the sender. Clocks may differ, and drift. */
 static void measure_ends(struct matrix *x, size_t first, size_t count)
 {
     double near[2 * NEAR + 1];
 
-    for (size_t i = 0; i < count; i++) {
-        const struct transfer *t = &x->transfers[first + i];
-
-        x->room[i] = (double)x->m->op[t->recv].end_ns - (double)x->m->op[t->row].end_ns;
-    }
+    for (size_t i = 0; i < count; i++)
+        x->room[i] = x->transfers[first + i].apart_ns;
     for (size_t i = 0; i < count; i++) {
         size_t from = i > NEAR ? i - NEAR : 0, to = i + NEAR < count ? i + NEAR + 1 : count;
 
@@ -148,8 +222,7 @@ static void collect(struct matrix *x)
 
     for (size_t i = 0; i < m->pair_count; i++) {
         const struct ft_pair *pair = &m->pairs[i];
-        const struct ft_operation *send, *recv;
-        uint64_t a, b;
+        const struct side *send, *recv;
 
         if (i % 8 == 0)
             ft_task_spend(m->task, 1);
@@ -159,19 +232,17 @@ static void collect(struct matrix *x)
         }
         if (!has_ended(m, pair))
             continue;
-        send = &m->op[pair->send];
-        recv = &m->op[pair->recv];
-        a = send->end_ns - send->start_ns;
-        b = recv->end_ns - recv->start_ns;
+        send = &x->sides[pair->send];
+        recv = &x->sides[pair->recv];
         x->transfers[x->transfer_count++] = (struct transfer){
-            .start_ns = send->start_ns,
-            .ns = (double)(a < b ? a : b) + 1,
+            .start_ns = m->op[pair->send].start_ns,
+            .ns = (double)(send->ns < recv->ns ? send->ns : recv->ns) + 1,
             .from = pair->from,
             .to = pair->to,
-            .kind = size_kind(send->bytes) * 2 +
+            .kind = size_kind(m->op[pair->send].bytes) * 2 +
                     (m->process[pair->from].host == m->process[pair->to].host),
             .row = pair->send,
-            .recv = pair->recv,
+            .apart_ns = (double)recv->end_ns - (double)send->end_ns,
         };
     }
     keep_measured(x, first);
@@ -414,6 +485,7 @@ static int judge(struct matrix *x)
     double noise;
     int rc;
 
+    measure_sides(x);
     collect(x);
     make_cells(x);
     noise = noise_of(x);
@@ -439,13 +511,15 @@ int ft_find_slow_pairs(const struct ft_matched *m, struct ft_diagnoses *found)
 
     if (ft_called_ahead(m))
         return 0;
+    x.sides = calloc(m->op_count + 1, sizeof(*x.sides));
     x.transfers = calloc(m->pair_count + 1, sizeof(*x.transfers));
     x.cells = calloc(m->pair_count + 1, sizeof(*x.cells));
     x.values = calloc(m->pair_count + 1, sizeof(*x.values));
     x.room = calloc(m->pair_count + 1, sizeof(*x.room));
     x.lines = calloc(2 * m->process_count + 1, sizeof(*x.lines));
-    if (x.transfers && x.cells && x.values && x.room && x.lines)
+    if (x.sides && x.transfers && x.cells && x.values && x.room && x.lines)
         rc = judge(&x);
+    free(x.sides);
     free(x.transfers);
     free(x.cells);
     free(x.lines);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tables of jobs that launch several sends and receives at once, or that call ahead of their GPUs.
+ */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "lib/diagnosis/diagnosis.h"
+#include "tests/unit/unit.h"
+
+#define MS    1000000ULL
+#define RANKS 8
+#define STEPS 30
+#define NONE  FT_OPERATIONS_NONE
+
+static struct ft_operations *ops;
+static struct ft_diagnoses found;
+
+static void setup(void)
+{
+    ops = ft_operations_new();
+    found = (struct ft_diagnoses){0};
+}
+
+static void teardown(void)
+{
+    ft_diagnoses_free(&found);
+    ft_operations_free(ops);
+}
+
+static void put(uint32_t rank, const char *comm, const char *function, uint64_t sequence,
+                uint64_t start_ns, uint64_t end_ns, uint32_t peer)
+{
+    char host[16];
+    struct ft_operation_row r = {.host = host,
+                                 .comm = comm,
+                                 .function = function,
+                                 .rank = rank,
+                                 .peer = peer,
+                                 .sequence = sequence,
+                                 .bytes = 1 << 20,
+                                 .start_ns = start_ns,
+                                 .end_ns = end_ns};
+
+    snprintf(host, sizeof(host), "h%u", rank / 4);
+    ck_assert_int_eq(ft_operations_add(ops, &r), 0);
+}
+
+/* A chance that repeats, between 0 and 1 ms. */
+static uint64_t some(uint64_t a, uint64_t b)
+{
+    return (a * 7919 + b * 104729 + a * b * 31) % 1000 * MS / 1000;
+}
+
+/* At 30 s, long after what stands. */
+static void diagnose(size_t expected)
+{
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    ck_assert_int_eq(ft_diagnose(ops, 30000 * MS, &found), 0);
+    for (size_t i = 0; i < found.count && found.count != expected; i++)
+        fprintf(stderr, "%s\n", found.items[i].reasons.text[0]);
+    ck_assert_uint_eq(found.count, expected);
+}
+
+/* Each rank sends to all others of its four and receives from them in one launch, which ends when
+ * the last of these is done. From the 12th on one rank launches 40 ms later: the others of its four
+ * wait for it. */
+START_TEST(launches_wait_for_a_late_rank)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++)
+        for (uint32_t r = 0; r < RANKS; r++)
+            for (uint32_t q = r / 4 * 4; q < r / 4 * 4 + 4; q++) {
+                uint64_t begin = (1000 + 100 * k) * MS;
+                uint64_t late = begin + (k >= 12 && r < 4 ? 40 : 1) * MS;
+                uint64_t start = r == 1 ? late : begin + some(k, r);
+                uint64_t end = late + 3 * MS + some(k, r) / 50;
+
+                if (q == r)
+                    continue;
+                put(r, r < 4 ? "ep0" : "ep1", "Send", k, start, end, q);
+                put(r, r < 4 ? "ep0" : "ep1", "Recv", k, start, end, q);
+            }
+    diagnose(0);
+    teardown();
+}
+END_TEST
+
+/* An odd rank sends to the rank before it, then receives from it; that one does both in one launch.
+ * Of two ranks the launch comes later than the send, and takes as long as both transfers. */
+START_TEST(a_launch_is_as_long_as_both_of_its_transfers)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++)
+        for (uint32_t r = 0; r < RANKS; r += 2) {
+            uint64_t send = (1000 + 100 * k) * MS, launch = r == 0 ? send + 5 * MS : send - 3 * MS;
+            uint64_t begin = launch > send ? launch : send, noise = some(k, r) / 10;
+
+            put(r + 1, "pp", "Send", k, send, begin + 4 * MS + noise, r);
+            put(r + 1, "pp", "Recv", k, begin + 4 * MS + noise, begin + 8 * MS + noise, r);
+            put(r, "pp", "Recv", k, launch, begin + 8 * MS + noise, r + 1);
+            put(r, "pp", "Send", k, launch, begin + 8 * MS + noise, r + 1);
+        }
+    diagnose(0);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("launches in tables", launches_wait_for_a_late_rank,
+             a_launch_is_as_long_as_both_of_its_transfers)
