@@ -208,6 +208,13 @@ static double tail_of(struct survey *s, const struct series *series, size_t posi
     return ft_median(s->values, n);
 }
 
+/* Of a Broadcast or Reduce some leave before others have entered: who leaves last may have waited
+ * for one of these. */
+static bool leave_together(const struct survey *s, const struct series *series)
+{
+    return s->m->kinds[series->function] == FT_OPERATION_TOGETHER;
+}
+
 /* The member that leaves late through the stretch: by its own clock against its earlier self, or
  * where it was never otherwise, against the others. */
 static uint32_t late_leaver(struct survey *s, const struct series *series)
@@ -216,6 +223,8 @@ static uint32_t late_leaver(struct survey *s, const struct series *series)
     double extra = series->usual * (series->slow.ratio - 1), best = TAIL * extra;
     uint32_t process = FT_OPERATIONS_NONE;
 
+    if (!leave_together(s, series))
+        return process;
     find_middles(s, series);
     for (size_t i = 0; i < series->members && series->members > 2; i++) {
         double tail = tail_of(s, series, i, series->slow.first, series->slow.end);
@@ -337,7 +346,7 @@ static void judge_series(struct survey *s, struct series *series)
         series->is_slow = false;
     else if (series->is_slow)
         series->process = late_leaver(s, series);
-    else
+    else if (leave_together(s, series))
         find_tail(s, series);
     if (!series->is_slow)
         return;

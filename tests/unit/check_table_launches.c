@@ -107,5 +107,28 @@ START_TEST(a_launch_is_as_long_as_both_of_its_transfers)
 }
 END_TEST
 
+/* A chain of ranks adds up to rank 0: each sends when it has received. Rank 1 becomes late, so that
+ * rank 0 leaves later than others, which have left before rank 1 came. */
+START_TEST(the_root_waits_for_a_late_rank)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        uint64_t begin = (1000 + 200 * k) * MS, at = 0;
+
+        for (uint32_t r = RANKS; r-- > 0;) {
+            uint64_t start = begin + 10 * MS + some(k, r) / 10 + (r == 1 && k >= 15 ? 20 * MS : 0);
+
+            at = at > start ? at : start;
+            put(r, "sum", "Reduce", k, start, at + 4 * MS, NONE);
+        }
+    }
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    for (size_t i = 0; i < found.count; i++)
+        ck_assert_int_ne(found.items[i].syndrome, FT_SYNDROME_COMM_SLOW);
+    teardown();
+}
+END_TEST
+
 FT_UNIT_MAIN("launches in tables", launches_wait_for_a_late_rank,
-             a_launch_is_as_long_as_both_of_its_transfers)
+             a_launch_is_as_long_as_both_of_its_transfers, the_root_waits_for_a_late_rank)
