@@ -468,7 +468,7 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
     struct ft_hash_set *s;
 
     while ((s = ft_table_next(h->sets, &index))) {
-        if (s->flow_count != s->learnt_count || s->replaced)
+        if (s->flow_count != s->learnt_count)
             ft_hash_set_learn(s);
         s->dirty = false;
     }

@@ -32,7 +32,6 @@ struct ft_hash_set {
     uint32_t flow_count, flow_size;
     uint32_t learnt_count; /* of them, when it was last learnt */
     uint32_t oldest;       /* of a full list: is replaced next */
-    uint32_t replaced;     /* since it was last learnt */
     struct ft_hash_model model;
     uint64_t offered; /* flows, whether they are kept or not */
     double predicted, right;

@@ -78,7 +78,7 @@ static void forget(struct ft_hash_set *s)
     ft_hash_model_free(&s->model);
     s->agreed = 0;
     memset(s->doubts, 0, sizeof(s->doubts));
-    s->flow_count = s->learnt_count = s->oldest = s->replaced = s->wrong_in_a_row = 0;
+    s->flow_count = s->learnt_count = s->oldest = s->wrong_in_a_row = 0;
     s->predicted = s->right = 0;
     s->newest_wrong = 0;
     s->qps = (struct ft_hash_qps){.known = 0};
@@ -141,7 +141,6 @@ void ft_hash_set_keep(struct ft_hash_set *s, const struct ft_hash_flow *flow)
         /* Not learnt yet: the newest ones are the likeliest to be of the present hash. */
         s->flows[s->oldest] = *flow;
         s->oldest = (s->oldest + 1) % FT_HASHES_FLOWS;
-        s->replaced += s->replaced < FT_HASHES_FLOWS;
     }
 }
 
@@ -190,7 +189,7 @@ void ft_hash_set_learn(struct ft_hash_set *s)
 
     ft_hash_model_free(&s->model);
     s->learnt_count = s->flow_count;
-    s->replaced = s->wrong_in_a_row = 0;
+    s->wrong_in_a_row = 0;
     if (learn_from(&s->model, s, s->flows, s->flow_count))
         return; /* next time */
     recount(s);
@@ -209,6 +208,5 @@ bool ft_hash_set_is_due(const struct ft_hash_set *s)
 {
     uint32_t fresh = s->flow_count - s->learnt_count;
 
-    /* Once all of a full list are others: a hash that was changed is among no flows of before. */
-    return (fresh >= NEW_LEAST && fresh >= s->learnt_count / 4) || s->replaced == FT_HASHES_FLOWS;
+    return fresh >= NEW_LEAST && fresh >= s->learnt_count / 4;
 }

@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "daemon/hashes/hashes_impl.h"
 #include "daemon/join/likely.h"
 #include "lib/fabric/topology.h"
 #include "tests/unit/unit.h"
@@ -485,37 +484,6 @@ START_TEST(a_bucket_that_was_dealt_anew_is_predicted_by_nobody)
 }
 END_TEST
 
-static void take_chosen(struct ft_hash_set *s, const struct plan *plan, uint32_t first,
-                        uint32_t count)
-{
-    for (uint32_t n = first; n < first + count; n++) {
-        struct ft_tuple tuple = tuple_of(n);
-        struct ft_hash_flow flow = {.member = choose(plan, &plan->leaf, &tuple)};
-
-        ft_hash_input(&flow.in, &tuple, 0);
-        ft_hash_set_keep(s, &flow);
-        if (ft_hash_set_is_due(s))
-            ft_hash_set_learn(s);
-    }
-}
-
-/* A switch whose hash was a table gets one that is linear, and the other way round. */
-START_TEST(a_hash_that_was_changed_is_learnt_anew)
-{
-    struct ft_hash_set s = {.member_count = WIDTH};
-
-    take_chosen(&s, &plans[4], 0, 3000);
-    ck_assert_int_eq(ft_hash_set_kind(&s), FT_HASH_TABLE);
-    take_chosen(&s, &plans[0], 3000, 2000);
-    ck_assert_int_eq(ft_hash_set_kind(&s), FT_HASH_LINEAR);
-    ck_assert(ft_hash_set_is_trusted(&s));
-    take_chosen(&s, &plans[4], 5000, 3000);
-    ck_assert_int_eq(ft_hash_set_kind(&s), FT_HASH_TABLE);
-    ft_hash_model_free(&s.model);
-    free(s.flows);
-}
-END_TEST
-
 /* Switches hash the protocol and the port of destination, too. What flows of TCP do says nothing of
  * those of RoCEv2, which are predicted beside them as without, nor the other way round. */
 START_TEST(of_other_protocols_nothing_is_learnt_nor_said)
@@ -655,6 +623,5 @@ END_TEST
 FT_UNIT_MAIN("hashes", hashes_are_those_of_the_catalogue,
              unseen_flows_are_predicted_rightly_or_not_at_all,
              a_bucket_that_was_dealt_anew_is_predicted_by_nobody,
-             a_hash_that_was_changed_is_learnt_anew, of_other_protocols_nothing_is_learnt_nor_said,
-             few_flows_give_no_prediction, samples_withdraw_predictions,
-             flows_that_bear_their_path_are_kept_apart)
+             of_other_protocols_nothing_is_learnt_nor_said, few_flows_give_no_prediction,
+             samples_withdraw_predictions, flows_that_bear_their_path_are_kept_apart)
