@@ -84,6 +84,15 @@ static double own_share(const struct ft_matched *m)
     return all > 0 ? own / all : 1;
 }
 
+bool ft_starts_are_calls(const struct ft_matched *m)
+{
+    struct tally t = {0};
+
+    count_groups(m, &t);
+    count_pairs(m, &t);
+    return (double)t.queued > SOME * (double)t.all;
+}
+
 bool ft_called_ahead(const struct ft_matched *m)
 {
     struct tally t = {0};

@@ -15,6 +15,9 @@
 
 #include "lib/diagnosis/matched.h"
 
+/* Whether starts are those of calls: some operations wait in queues. */
+bool ft_starts_are_calls(const struct ft_matched *m);
+
 /* Whether most operations of the job wait in queues; or some do, and ranks are in operations all of
  * their time, so that their work is in the lengths of these. */
 bool ft_called_ahead(const struct ft_matched *m);

@@ -11,14 +11,18 @@
 #include <string.h>
 
 #include "lib/base/task.h"
+#include "lib/diagnosis/ahead.h"
 #include "lib/diagnosis/clocks.h"
 #include "lib/diagnosis/found.h"
+#include "lib/diagnosis/order.h"
 #include "lib/diagnosis/waits.h"
 
 /* How many times as long as ever before is a hang, whatever else happens in the job. */
 #define CERTAIN 3
 /* Transfers end together to within the skew of clocks. */
 #define SKEW_NS ((uint64_t)FT_CLOCKS_SKEW_NS)
+/* Where hosts call ahead: which operation does not end is known, why is not. */
+#define CALLED_AHEAD 0.6
 /* At more roots than this the trace is cut in the middle of its work. */
 #define ROOTS_MAX 64
 
@@ -32,6 +36,7 @@ struct hangs {
     uint32_t *toward;  /* of each node: the next one on the way to the root; NONE: not reached */
     size_t reached_count;
     bool *known; /* nodes that are reported already, or lead to an end */
+    bool ahead;  /* hosts call ahead: who is in an operation may not have begun it */
 };
 
 /* Who waits for a root, or for either end of a transfer. */
@@ -330,6 +335,16 @@ static uint64_t entered_ago(const struct hangs *h, const struct ft_gathering *gr
     return least;
 }
 
+/* A rank whose own work never ends has called what comes after it, too. */
+static void doubt_entered(const struct hangs *h, struct ft_diagnosis *d)
+{
+    if (!h->ahead)
+        return;
+    d->confidence = CALLED_AHEAD;
+    ft_texts_add(&d->doubts, "starts are those of calls: a rank whose own work before it does not "
+                             "end looks the same");
+}
+
 static int describe_group(struct hangs *h, const struct ft_gathering *group, double confidence)
 {
     const struct ft_matched *m = h->m;
@@ -358,6 +373,7 @@ static int describe_group(struct hangs *h, const struct ft_gathering *group, dou
     if (d->process == FT_OPERATIONS_NONE)
         ft_texts_add(&d->doubts,
                      "start and end alone do not show which of its transfers is blocked");
+    doubt_entered(h, d);
     return 0;
 }
 
@@ -382,6 +398,33 @@ static int describe_pair(struct hangs *h, const struct ft_pair *pair, uint32_t r
     ft_texts_add(&d->reasons, "since %llu ms; no other such took more than %llu ms",
                  ms(age_of(h, row)), ms(ft_habits_transfer(h->m, row)));
     ft_texts_add(&d->doubts, "sender, receiver and the link between them look the same here");
+    doubt_entered(h, d);
+    return 0;
+}
+
+/* Sends and receives that were begun at once and stand together. One rank that is at one end of
+ * each of them is the cause, or what leads to it; else nobody knows which of them is. */
+static int describe_launches(struct hangs *h, uint32_t row, uint32_t rank, double confidence)
+{
+    struct ft_diagnosis *d = add(h, FT_SYNDROME_COMM_HANG, row);
+
+    if (!d)
+        return -ENOMEM;
+    d->process = rank;
+    d->side = rank == FT_OPERATIONS_NONE ? FT_SIDE_NONE : FT_SIDE_ANY;
+    d->confidence = confidence;
+    if (describe_waiting(h, d) < 0)
+        return -ENOMEM;
+    ft_texts_add(&d->reasons,
+                 "sends and receives of several ranks in communicator %s, which were begun at "
+                 "once, do not end since %llu ms; no other such took more than %llu ms",
+                 ft_operations_comm(h->m->ops, d->comm), ms(age_of(h, row)),
+                 ms(ft_habits_transfer(h->m, row)));
+    if (rank != FT_OPERATIONS_NONE)
+        ft_texts_add(&d->reasons, "rank %u is at one end of each", h->m->process[rank].rank);
+    else
+        ft_texts_add(&d->doubts, "which of them keeps the others from ending does not show");
+    doubt_entered(h, d);
     return 0;
 }
 
@@ -420,6 +463,8 @@ static int find_standing(struct hangs *h)
         if (row == FT_OPERATIONS_NONE || h->known[p])
             continue;
         pair = &m->pairs[m->pair_of[row]];
+        if (w->several[pair->from] || w->several[pair->to])
+            continue;
         h->known[pair->from] = h->known[pair->to] = true;
         reach(h, pair->from, pair->to);
         confidence = stands(h, later_ago(h, pair), ft_habits_transfer(m, row), 2,
@@ -430,68 +475,49 @@ static int find_standing(struct hangs *h)
     return rc;
 }
 
-/* Marks what waits for a node that waits for none; what is left waits in circles. */
-static void mark_ends(struct hangs *h)
+/* Launches of which several transfers stand: one diagnosis for each communicator. */
+static int find_launches(struct hangs *h)
 {
     const struct ft_waits *w = h->waits;
+    const struct ft_matched *m = h->m;
+    int rc = 0;
 
-    memset(h->known, 0, w->node_count * sizeof(*h->known));
-    h->reached_count = 0;
-    for (uint32_t n = 0; n < w->node_count; n++) {
-        if (w->out_first[n] != w->out_first[n + 1])
+    for (uint32_t p = 0; p < m->process_count && rc == 0; p++) {
+        uint32_t row = w->standing[p], rank;
+        const struct ft_pair *pair;
+        double confidence;
+        bool known = false;
+
+        if (!w->several[p])
             continue;
-        h->known[n] = true;
-        h->reached[h->reached_count++] = n;
+        for (size_t i = 0; i < h->found->count && !known; i++)
+            known = h->found->items[i].comm == m->op[row].comm;
+        if (known)
+            continue;
+        pair = &m->pairs[m->pair_of[row]];
+        rank = ft_waits_in_all(w, m, m->op[row].comm);
+        reach(h, pair->from, pair->to);
+        confidence = stands(h, later_ago(h, pair), ft_habits_transfer(m, row), 2, false);
+        if (confidence > 0)
+            rc = describe_launches(h, row, rank, confidence);
     }
-    for (size_t at = 0; at < h->reached_count; at++) {
-        uint32_t node = h->reached[at];
-
-        for (size_t e = w->in_first[node]; e < w->in_first[node + 1]; e++) {
-            if (h->known[w->in[e]])
-                continue;
-            h->known[w->in[e]] = true;
-            h->reached[h->reached_count++] = w->in[e];
-        }
-    }
+    return rc;
 }
 
-/* Of a circle: the rank that is in an operation that few have entered while many wait for it in
- * another, and the one in the operation that the most have. False where all operations of it are
- * entered by all: they only share a queue. */
-static bool ends_of_circle(const struct hangs *h, uint32_t node, uint32_t *least, uint32_t *most)
+/* Whether the collectives that two ranks are in, and all of their ranks, have not ended for long.
+ */
+static bool both_stand(const struct hangs *h, uint32_t a, uint32_t b)
 {
-    const struct ft_waits *w = h->waits;
-    int64_t odd = INT64_MIN, waiters = 0;
-    bool absent = false;
+    uint32_t rows[2] = {h->waits->blocking[a], h->waits->blocking[b]};
 
-    *least = *most = FT_OPERATIONS_NONE;
-    /* Each step leads to a node that waits in a circle; after as many as there are, into it. */
-    for (size_t i = 0; i < w->node_count; i++) {
-        node = w->out[w->out_first[node]];
-        if (node < h->m->process_count)
-            waiters = w->company[node];
-    }
-    node = w->out[w->out_first[node]];
-    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]]) {
-        uint32_t row;
+    for (int i = 0; i < 2; i++) {
+        const struct ft_gathering *group = &h->m->groups[h->m->group_of[rows[i]]];
 
-        if (node >= h->m->process_count)
-            continue;
-        if (waiters - w->company[node] > odd) {
-            odd = waiters - w->company[node];
-            *least = node;
-        }
-        waiters = w->company[node];
-        row = w->blocking[node];
-        absent = absent || (h->m->group_of[row] == FT_OPERATIONS_NONE
-                                ? w->company[node] < 2
-                                : w->company[node] < ft_matched_size(h->m, h->m->op[row].comm));
+        if (stands(h, entered_ago(h, group), ft_habits_transfer(h->m, rows[i]), group->count,
+                   group->unfinished < group->count) == 0)
+            return false;
     }
-    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]])
-        if (node < h->m->process_count && node != *least &&
-            (*most == FT_OPERATIONS_NONE || w->company[node] > w->company[*most]))
-            *most = node;
-    return absent;
+    return true;
 }
 
 /* Processes that wait for each other in a circle: nobody can continue. */
@@ -501,10 +527,13 @@ static int find_circles(struct hangs *h)
     uint32_t p = 0, least, most;
     struct ft_diagnosis *d;
 
-    mark_ends(h);
+    ft_waits_mark_ends(w, h->known, h->reached);
     while (p < h->m->process_count && (h->known[p] || w->blocking[p] == FT_OPERATIONS_NONE))
         p++;
-    if (p == h->m->process_count || !ends_of_circle(h, p, &least, &most))
+    if (p == h->m->process_count)
+        return 0;
+    if (!ft_waits_circle(w, h->m, p, &least, &most) &&
+        (!h->ahead || !ft_order_odd(w, h->m, p, &least, &most) || !both_stand(h, least, most)))
         return 0;
     for (uint32_t q = 0; most == FT_OPERATIONS_NONE && q < h->m->process_count; q++)
         if (q != least && w->blocking[q] != FT_OPERATIONS_NONE && !h->known[q])
@@ -540,6 +569,7 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnos
 
     h.waits = ft_waits_new(m);
     if (h.waits && h.now_ns && ft_habits_init(&h.habits, m) == 0) {
+        h.ahead = ft_starts_are_calls(m);
         h.reached = calloc(h.waits->node_count + 1, sizeof(*h.reached));
         h.toward = calloc(h.waits->node_count + 1, sizeof(*h.toward));
         h.known = calloc(h.waits->node_count + 1, sizeof(*h.known));
@@ -547,6 +577,8 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnos
             rc = find_stopped(&h);
             if (rc == 0)
                 rc = find_standing(&h);
+            if (rc == 0)
+                rc = find_launches(&h);
             if (rc == 0)
                 rc = find_circles(&h);
         }

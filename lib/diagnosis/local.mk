@@ -16,6 +16,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \
 	lib/diagnosis/mismatch.c \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \
+	lib/diagnosis/order.c lib/diagnosis/order.h \
 	lib/diagnosis/pair_rate.c lib/diagnosis/pair_rate.h \
 	lib/diagnosis/pickle.c \
 	lib/diagnosis/polish.c lib/diagnosis/polish.h \

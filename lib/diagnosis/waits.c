@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/grow.h"
 #include "lib/base/task.h"
@@ -146,6 +147,81 @@ static void connect_group(struct edges *edges, const struct ft_waits *w, const s
     }
 }
 
+/* Sends and receives that a rank begins at once run together, as those of one launch do. */
+static bool launched_with(const struct ft_matched *m, uint32_t a, uint32_t b)
+{
+    return m->op[a].start_ns == m->op[b].start_ns && m->op[a].comm == m->op[b].comm &&
+           m->op[a].process == m->op[b].process && m->group_of[a] == FT_OPERATIONS_NONE &&
+           m->group_of[b] == FT_OPERATIONS_NONE;
+}
+
+static uint32_t other_side(const struct ft_matched *m, uint32_t row)
+{
+    const struct ft_pair *pair = &m->pairs[m->pair_of[row]];
+
+    return pair->send == row ? pair->recv : pair->send;
+}
+
+/* Whether a process stands in a row that did not end, or in another of its launch. */
+static bool stands_in(const struct ft_waits *w, const struct ft_matched *m, uint32_t row)
+{
+    uint32_t blocking = w->blocking[m->op[row].process];
+
+    return blocking == row || (blocking != FT_OPERATIONS_NONE && launched_with(m, blocking, row));
+}
+
+/* What a launch waits for, the likelier the more: a side that has not entered, one that waits for
+ * something else before, one that is in it; one that has ended is not waited for. */
+static int awaits(const struct ft_waits *w, const struct ft_matched *m, uint32_t row)
+{
+    uint32_t other;
+
+    if (m->pair_of[row] == FT_OPERATIONS_NONE)
+        return 0;
+    other = other_side(m, row);
+    if (other == FT_OPERATIONS_NONE)
+        return 3;
+    if (ended(&m->op[other]))
+        return 0;
+    return stands_in(w, m, other) ? 1 : 2;
+}
+
+/* Of several sends and receives of one launch a process stands in the one that keeps it there. */
+static void choose_in_launches(struct ft_waits *w, const struct ft_matched *m)
+{
+    for (size_t p = 0; p < m->process_count; p++) {
+        uint32_t first = w->blocking[p];
+        int most;
+
+        if (first == FT_OPERATIONS_NONE || m->group_of[first] != FT_OPERATIONS_NONE)
+            continue;
+        most = awaits(w, m, first);
+        for (uint32_t i = first + 1; i < m->first[p + 1] && launched_with(m, first, i); i++) {
+            int here = awaits(w, m, i);
+
+            ft_task_spend(m->task, 1);
+            if (here <= most || ended(&m->op[i]) || next_ended(m, i))
+                continue;
+            most = here;
+            w->blocking[p] = i;
+        }
+    }
+}
+
+/* A process stands in its row; whether its launch stands with more ranks than one. */
+static void find_several(struct ft_waits *w, const struct ft_matched *m, uint32_t process)
+{
+    uint32_t row = w->blocking[process];
+
+    w->standing[process] = row;
+    for (uint32_t i = row; i-- > m->first[process] && launched_with(m, row, i);)
+        w->several[process] |=
+            awaits(w, m, i) == 1 && m->op[i].peer != m->op[row].peer && !ended(&m->op[i]);
+    for (uint32_t i = row + 1; i < m->first[process + 1] && launched_with(m, row, i); i++)
+        w->several[process] |=
+            awaits(w, m, i) == 1 && m->op[i].peer != m->op[row].peer && !ended(&m->op[i]);
+}
+
 static void connect_pair(struct edges *edges, struct ft_waits *w, const struct ft_matched *m,
                          uint32_t process)
 {
@@ -153,12 +229,12 @@ static void connect_pair(struct edges *edges, struct ft_waits *w, const struct f
 
     if (at == FT_OPERATIONS_NONE)
         return;
-    other = m->pairs[at].send == row ? m->pairs[at].recv : m->pairs[at].send;
+    other = other_side(m, row);
     peer = m->pairs[at].from == process ? m->pairs[at].to : m->pairs[at].from;
-    if (other == FT_OPERATIONS_NONE || (!ended(&m->op[other]) && w->blocking[peer] != other))
+    if (other == FT_OPERATIONS_NONE || (!ended(&m->op[other]) && !stands_in(w, m, other)))
         connect(edges, process, peer);
     else
-        w->standing[process] = row;
+        find_several(w, m, process);
     w->company[process] = other == FT_OPERATIONS_NONE ? 1 : 2;
 }
 
@@ -227,12 +303,15 @@ struct ft_waits *ft_waits_new(const struct ft_matched *m)
     }
     w->blocking = calloc(n, sizeof(*w->blocking));
     w->standing = calloc(n, sizeof(*w->standing));
+    w->several = calloc(n, sizeof(*w->several));
     w->company = calloc(n, sizeof(*w->company));
     w->last_ns = calloc(n, sizeof(*w->last_ns));
     w->last_row = calloc(n, sizeof(*w->last_row));
     w->group = calloc(n, sizeof(*w->group));
-    if (w->blocking && w->standing && w->company && w->last_ns && w->last_row && w->group) {
+    if (w->blocking && w->standing && w->several && w->company && w->last_ns && w->last_row &&
+        w->group) {
         find_blocking(w, m, later);
+        choose_in_launches(w, m);
         rc = connect_all(w, m, &edges);
     }
     free(later);
@@ -253,6 +332,7 @@ void ft_waits_free(struct ft_waits *w)
         return;
     free(w->blocking);
     free(w->standing);
+    free(w->several);
     free(w->company);
     free(w->last_ns);
     free(w->last_row);
@@ -262,6 +342,79 @@ void ft_waits_free(struct ft_waits *w)
     free(w->out_first);
     free(w->in_first);
     free(w);
+}
+
+uint32_t ft_waits_in_all(const struct ft_waits *w, const struct ft_matched *m, uint32_t comm)
+{
+    uint32_t process = FT_OPERATIONS_NONE;
+
+    for (uint32_t p = 0; p < m->process_count; p++) {
+        if (!w->several[p] || m->op[w->standing[p]].comm != comm)
+            continue;
+        if (process != FT_OPERATIONS_NONE)
+            return FT_OPERATIONS_NONE;
+        process = p;
+    }
+    return process;
+}
+
+void ft_waits_mark_ends(const struct ft_waits *w, bool *known, uint32_t *room)
+{
+    size_t count = 0;
+
+    memset(known, 0, w->node_count * sizeof(*known));
+    for (uint32_t n = 0; n < w->node_count; n++) {
+        if (w->out_first[n] != w->out_first[n + 1])
+            continue;
+        known[n] = true;
+        room[count++] = n;
+    }
+    for (size_t at = 0; at < count; at++) {
+        uint32_t node = room[at];
+
+        for (size_t e = w->in_first[node]; e < w->in_first[node + 1]; e++) {
+            if (known[w->in[e]])
+                continue;
+            known[w->in[e]] = true;
+            room[count++] = w->in[e];
+        }
+    }
+}
+
+bool ft_waits_circle(const struct ft_waits *w, const struct ft_matched *m, uint32_t node,
+                     uint32_t *least, uint32_t *most)
+{
+    int64_t odd = INT64_MIN, waiters = 0;
+    bool absent = false;
+
+    *least = *most = FT_OPERATIONS_NONE;
+    /* Each step leads to a node that waits in a circle; after as many as there are, into it. */
+    for (size_t i = 0; i < w->node_count; i++) {
+        node = w->out[w->out_first[node]];
+        if (node < m->process_count)
+            waiters = w->company[node];
+    }
+    node = w->out[w->out_first[node]];
+    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]]) {
+        uint32_t row;
+
+        if (node >= m->process_count)
+            continue;
+        if (waiters - w->company[node] > odd) {
+            odd = waiters - w->company[node];
+            *least = node;
+        }
+        waiters = w->company[node];
+        row = w->blocking[node];
+        absent = absent || (m->group_of[row] == FT_OPERATIONS_NONE
+                                ? w->company[node] < 2
+                                : w->company[node] < ft_matched_size(m, m->op[row].comm));
+    }
+    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]])
+        if (node < m->process_count && node != *least &&
+            (*most == FT_OPERATIONS_NONE || w->company[node] > w->company[*most]))
+            *most = node;
+    return absent;
 }
 
 static uint64_t length_of(const struct ft_operation *op)

@@ -7,6 +7,7 @@
  * Nodes are the processes, then the groups that one of them stands in. A process stands in the
  * first of its operations that did not end. Owner: the caller. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct ft_waits {
     uint32_t *blocking; /* of a process: the row that it stands in, NONE */
     uint32_t *standing; /* of a process: that row where it is a send or receive that both have
                            entered, NONE */
+    bool *several; /* of such a process: what it began at once with it stands with further ranks */
     uint32_t *company;  /* of a process: ranks in the same operation, itself too */
     uint64_t *last_ns;  /* of a process: end of its last operation that ended; 0 */
     uint32_t *last_row; /* that row, NONE */
@@ -28,6 +30,19 @@ struct ft_waits {
 /* NULL without memory. */
 struct ft_waits *ft_waits_new(const struct ft_matched *m);
 void ft_waits_free(struct ft_waits *w);
+
+/* The only process whose launch in a communicator stands with several others; NONE. */
+uint32_t ft_waits_in_all(const struct ft_waits *w, const struct ft_matched *m, uint32_t comm);
+
+/* Marks what waits for a node that waits for none; what is left waits in circles. known and room:
+ * as many as there are nodes. */
+void ft_waits_mark_ends(const struct ft_waits *w, bool *known, uint32_t *room);
+
+/* Of a circle that a node waits in: the rank that is in an operation that few have entered while
+ * many wait for it in another, and the one in the operation that the most have. False where all
+ * operations of it are entered by all: they only share a queue. */
+bool ft_waits_circle(const struct ft_waits *w, const struct ft_matched *m, uint32_t node,
+                     uint32_t *least, uint32_t *most);
 
 /* The longest of what ended well. */
 struct ft_habits {

@@ -12,6 +12,7 @@
 #define MS    1000000ULL
 #define RANKS 8
 #define STEPS 30
+#define NEVER FT_OPERATIONS_NEVER
 #define NONE  FT_OPERATIONS_NONE
 
 static struct ft_operations *ops;
@@ -107,6 +108,109 @@ START_TEST(a_launch_is_as_long_as_both_of_its_transfers)
 }
 END_TEST
 
+/* Rank 0 sends and receives in one launch; what it receives stands, so that rank 1 does not come to
+ * receive. */
+START_TEST(a_transfer_of_a_launch_stands)
+{
+    setup();
+    for (uint64_t k = 0; k <= STEPS; k++) {
+        uint64_t begin = (1000 + 100 * k) * MS, end = begin + 4 * MS + some(k, 1) / 10;
+        bool last = k == STEPS;
+
+        put(0, "pp", "Send", k, begin, last ? NEVER : end + 4 * MS, 1);
+        put(0, "pp", "Recv", k, begin, last ? NEVER : end + 4 * MS, 1);
+        put(1, "pp", "Send", k, begin + MS, last ? NEVER : end, 0);
+        if (!last)
+            put(1, "pp", "Recv", k, end, end + 4 * MS, 0);
+    }
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_HANG);
+    ck_assert_uint_eq(found.items[0].process, 1);
+    ck_assert_uint_eq(found.items[0].peer, 0);
+    teardown();
+}
+END_TEST
+
+/* All send to each other at once; at last either all transfers of one rank stand, or, as launches
+ * end as a whole, all of them. */
+START_TEST(transfers_of_launches_that_stand)
+{
+    for (int all = 0; all < 2; all++) {
+        setup();
+        for (uint64_t k = 0; k <= STEPS; k++)
+            for (uint32_t r = 0; r < RANKS; r++)
+                for (uint32_t q = 0; q < RANKS; q++) {
+                    uint64_t begin = (1000 + 100 * k) * MS, end = begin + 3 * MS + some(k, r) / 50;
+
+                    if (q == r)
+                        continue;
+                    if (k == STEPS && (all || r == 4 || q == 4))
+                        end = NEVER;
+                    put(r, "ep", "Send", k, begin, end, q);
+                    put(r, "ep", "Recv", k, begin, end, q);
+                }
+        diagnose(1);
+        ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_HANG);
+        ck_assert_uint_eq(found.items[0].process, all ? NONE : 4);
+        ck_assert_uint_eq(found.items[0].peer, NONE);
+        teardown();
+    }
+}
+END_TEST
+
+/* Four collectives a step, called at once; only the first of a step begins when it is called. */
+static void call_ahead(uint64_t k, bool stands)
+{
+    for (uint32_t r = 0; r < RANKS; r++)
+        for (uint64_t i = 0; i < 4; i++) {
+            uint64_t called = (1000 + 100 * k) * MS + i * MS / 50 + some(k, r) / 50;
+            uint64_t end = (1000 + 100 * k + 20 * (i + 1)) * MS + some(k, i);
+
+            put(r, "world", "AllReduce", 4 * k + i, called, stands ? NEVER : end, NONE);
+        }
+}
+
+/* Who has called an operation may not have begun it: its own work may be what does not end. */
+START_TEST(what_was_called_may_not_have_begun)
+{
+    setup();
+    for (uint64_t k = 0; k <= STEPS; k++)
+        call_ahead(k, k == STEPS);
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_HANG);
+    ck_assert_uint_eq(found.items[0].process, NONE);
+    ck_assert(found.items[0].confidence < 0.7);
+    ck_assert_uint_eq(found.items[0].doubts.count, 2);
+    teardown();
+}
+END_TEST
+
+/* One rank calls two collectives in another order; all have called both, and none ends. */
+START_TEST(another_order_of_calls)
+{
+    setup();
+    for (uint64_t k = 0; k <= STEPS; k++) {
+        bool last = k == STEPS;
+
+        if (!last)
+            call_ahead(k, false);
+        for (uint32_t r = 0; r < RANKS; r++) {
+            uint64_t called = (1000 + 100 * k) * MS + MS + some(k, r) / 50;
+            uint64_t end = (1000 + 100 * k + 85) * MS + some(k, 7);
+            bool turned = last && r == 6;
+
+            put(r, "shards", "ReduceScatter", k, called + turned * MS, last ? NEVER : end, NONE);
+            put(r, "sums", "AllReduce", k, called + !turned * MS, last ? NEVER : end + 2 * MS,
+                NONE);
+        }
+    }
+    diagnose(1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_MISMATCH);
+    ck_assert_uint_eq(found.items[0].process, 6);
+    teardown();
+}
+END_TEST
+
 /* A chain of ranks adds up to rank 0: each sends when it has received. Rank 1 becomes late, so that
  * rank 0 leaves later than others, which have left before rank 1 came. */
 START_TEST(the_root_waits_for_a_late_rank)
@@ -131,4 +235,6 @@ START_TEST(the_root_waits_for_a_late_rank)
 END_TEST
 
 FT_UNIT_MAIN("launches in tables", launches_wait_for_a_late_rank,
-             a_launch_is_as_long_as_both_of_its_transfers, the_root_waits_for_a_late_rank)
+             a_launch_is_as_long_as_both_of_its_transfers, a_transfer_of_a_launch_stands,
+             transfers_of_launches_that_stand, what_was_called_may_not_have_begun,
+             another_order_of_calls, the_root_waits_for_a_late_rank)
