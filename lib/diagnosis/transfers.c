@@ -140,7 +140,7 @@ static uint32_t ended_side(const struct ft_matched *m, uint32_t row)
 }
 
 /* Of several sends and receives in one launch a row has the length of all. With one peer, the rows
- * of that tell how long before the last of them each was done. With several, a late one keeps all
+ * of that show how long before the last of them each was done. With several, a late one keeps all
  * others waiting: then none is longer than the shortest of what they say. */
 static void measure_launch(struct matrix *x, uint32_t first, uint32_t end)
 {

@@ -52,6 +52,7 @@ group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=true
 broker.heartbeat.interval.ms=300
 broker.session.timeout.ms=1500
+transaction.abort.timed.out.transaction.cleanup.interval.ms=1000
 """
 
 
