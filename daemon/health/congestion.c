@@ -45,9 +45,9 @@ struct port {
      * before them had. */
     bool congested;
     uint32_t calm;
-    int64_t since_ms, told_ms;
-    uint64_t told;
-    const char *told_of;
+    int64_t since_ms, last_interval_ms;
+    uint64_t last_count;
+    const char *last_sign;
     int64_t heard_ms; /* by our clock, the others by the host's */
     struct ft_congestion_felt felt;
 };
@@ -140,10 +140,10 @@ static void follow(struct port *port)
         port->since_ms = port->time_ms - port->interval_ms;
     port->congested = true;
     port->calm = 0;
-    port->told = sign->count;
-    port->told_ms = port->interval_ms;
-    port->told_of = sign == &port->losses ? "packets out of sequence, retransmitted or timed out"
-                                          : "congestion notifications";
+    port->last_count = sign->count;
+    port->last_interval_ms = port->interval_ms;
+    port->last_sign = sign == &port->losses ? "packets out of sequence, retransmitted or timed out"
+                                            : "congestion notifications";
 }
 
 void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters *host,
@@ -216,11 +216,11 @@ static void raise_port(const struct port *port, struct ft_events *events, uint32
     snprintf(subject, sizeof(subject), "%s/%s/%" PRIu32, port->key.host, port->key.device,
              port->key.port);
     snprintf(message, sizeof(message), "%s %s port %" PRIu32 ": %" PRIu64 " %s in %.0f s",
-             port->key.host, port->key.device, port->key.port, port->told, port->told_of,
-             (double)port->told_ms / 1000);
+             port->key.host, port->key.device, port->key.port, port->last_count, port->last_sign,
+             (double)port->last_interval_ms / 1000);
     evidence.host = (char *)(uintptr_t)port->key.host;
     evidence.has_count = true;
-    evidence.count = port->told;
+    evidence.count = port->last_count;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
     event.time_ms = (uint64_t)port->time_ms;
     event.since_ms = (uint64_t)port->since_ms;
