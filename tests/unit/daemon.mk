@@ -477,7 +477,7 @@ tests_unit_check_flow_tunnel_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_hashes
 TESTS += tests/unit/check_hashes
-tests_unit_check_hashes_SOURCES = tests/unit/check_hashes.c tests/unit/unit.h
+tests_unit_check_hashes_SOURCES = tests/unit/check_hashes.c tests/unit/switch_hashes.h tests/unit/unit.h
 tests_unit_check_hashes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_hashes_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_diagnosis_tables tests/unit/check_pair_rate tests/unit/check_ras tests/unit/check_stalls tests/unit/check_stats tests/unit/check_table_clocks tests/unit/check_table_launches tests/unit/check_tree tests/unit/check_wander
+diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_diagnosis_tables tests/unit/check_pair_rate tests/unit/check_pair_rate_spans tests/unit/check_ras tests/unit/check_stalls tests/unit/check_stats tests/unit/check_table_clocks tests/unit/check_table_launches tests/unit/check_tree tests/unit/check_wander
 check_PROGRAMS += $(diagnosis_tests)
 TESTS += $(diagnosis_tests)
 
@@ -19,6 +19,10 @@ tests_unit_check_diagnosis_LDADD = $(tests_unit_check_csv_LDADD)
 tests_unit_check_diagnosis_tables_SOURCES = tests/unit/check_diagnosis_tables.c tests/unit/unit.h
 tests_unit_check_diagnosis_tables_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_diagnosis_tables_LDADD = $(tests_unit_check_csv_LDADD)
+
+tests_unit_check_pair_rate_spans_SOURCES = tests/unit/check_pair_rate_spans.c tests/unit/unit.h
+tests_unit_check_pair_rate_spans_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pair_rate_spans_LDADD = $(tests_unit_check_csv_LDADD)
 
 tests_unit_check_pair_rate_SOURCES = tests/unit/check_pair_rate.c tests/unit/unit.h
 tests_unit_check_pair_rate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
