@@ -146,6 +146,7 @@ int ft_daemon_main(int argc, char **argv)
         .options = options,
         .check = ft_daemon_check_settings,
         .shares = ft_daemon_shares,
+        .caps_need_start = true,
         .print_size = ft_daemon_print_size,
         .metrics = &ft_daemon_metrics,
     };

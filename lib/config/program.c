@@ -225,13 +225,17 @@ static bool is_set(const struct ft_run *run, const char *key)
 }
 
 /* On a reload nothing grows or shrinks because something else was set. */
-static void keep_cap(const struct ft_run *run, const void *config, struct ft_share *s)
+static void keep_caps(struct ft_run *run, const void *config)
 {
-    if (!s->cap || (s->key && is_set(run, s->key)))
-        return;
-    *s->cap = *(const uint64_t *)((const char *)run->config +
-                                  ((const char *)s->cap - (const char *)config));
-    s->kept = true;
+    for (size_t i = 0; run->config && i < run->share_count; i++) {
+        struct ft_share *s = &run->shares[i];
+
+        if (!s->cap || s->is_set)
+            continue;
+        *s->cap = *(const uint64_t *)((const char *)run->config +
+                                      ((const char *)s->cap - (const char *)config));
+        s->kept = true;
+    }
 }
 
 /* Shares out the memory; frees the config after a complaint. */
@@ -248,12 +252,15 @@ static void *share(struct ft_run *run, void *config, struct ft_diag *diag)
         struct ft_share *s = &run->shares[i];
 
         s->is_set = s->cap && s->key && is_set(run, s->key);
-        if (run->config)
-            keep_cap(run, config, s);
     }
+    if (!run->program->caps_need_start)
+        keep_caps(run, config);
     if (ft_budget_share(run->shares, run->share_count, memory_max(run, config), &culprit,
-                        &needed) == 0)
+                        &needed) == 0) {
+        if (run->program->caps_need_start)
+            keep_caps(run, config);
         return config;
+    }
     ft_budget_format(needed, need);
     ft_budget_format(memory_max(run, config), have);
     ft_run_complain(run, diag, culprit,

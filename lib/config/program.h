@@ -48,6 +48,9 @@ struct ft_program {
      * The budget is its option "memory_max". Called for each configuration that is loaded, before
      * ft_run_config() knows it; --check prints the table. May be NULL. */
     size_t (*shares)(const struct ft_run *run, void *config, struct ft_share shares[FT_SHARES_MAX]);
+    /* No cap takes effect by a reload: memory has to suffice as for a start, which is when it is
+     * shared out anew. Else what runs stays, and what is new has to fit beside it. */
+    bool caps_need_start;
     /* What a valid configuration means in figures, a line each, for --check. May be NULL. */
     void (*print_size)(const struct ft_run *run, FILE *out);
     const struct ft_prom_table *metrics; /* of its page, for the manual page; NULL: none */

@@ -53,8 +53,13 @@ static const struct ft_prom_metric metrics[] = {
 };
 static const struct ft_prom_table page = {metrics};
 
-static const struct ft_program program = {"check_program", "Tests.", &table,      own,
-                                          check_more,      NULL,     report_more, &page};
+static const struct ft_program program = {.name = "check_program",
+                                          .summary = "Tests.",
+                                          .table = &table,
+                                          .options = own,
+                                          .check = check_more,
+                                          .print_size = report_more,
+                                          .metrics = &page};
 
 /* What the last start() wrote. */
 static char out_text[8192];
@@ -269,7 +274,66 @@ START_TEST(reloads_completely_or_not_at_all)
 }
 END_TEST
 
+struct shared {
+    uint64_t memory_max, flows, queue;
+};
+
+static const struct ft_option shared_options[] = {
+    {"memory_max", FT_OPTION_UINT, offsetof(struct shared, memory_max), "100", 1, 1000, NULL, "."},
+    {"flows", FT_OPTION_UINT, offsetof(struct shared, flows), "0", 0, 1000, NULL, "."},
+    {"queue", FT_OPTION_UINT, offsetof(struct shared, queue), "0", 0, 1000, NULL, "."},
+    {NULL, 0, 0, NULL, 0, 0, NULL, NULL},
+};
+
+static size_t share_out(const struct ft_run *run, void *config,
+                        struct ft_share shares[FT_SHARES_MAX])
+{
+    struct shared *s = config;
+
+    (void)run;
+    shares[0] = (struct ft_share){
+        .what = "flows", .key = "flows", .cap = &s->flows, .each_bytes = 1, .weight = 1};
+    shares[1] = (struct ft_share){
+        .what = "queue", .key = "queue", .cap = &s->queue, .each_bytes = 1, .weight = 1};
+    return 2;
+}
+
+/* What takes effect at the next start alone need not fit beside what runs. */
+START_TEST(a_reload_has_the_memory_that_a_start_has)
+{
+    static const struct ft_option_table shared_table = {"check_program", shared_options,
+                                                        sizeof(struct shared)};
+    struct ft_program shared = {
+        .name = "check_program", .summary = "Tests.", .table = &shared_table, .shares = share_out};
+    char *argv[] = {"check_program", "-c", file, NULL};
+
+    for (int start = 0; start < 2; start++) {
+        struct ft_diag *diag = ft_diag_new();
+        const struct shared *now;
+        struct ft_run *run;
+
+        shared.caps_need_start = start;
+        write_file("memory_max: 100\n");
+        run = ft_run_new(&shared, 3, argv, &exit_code);
+        ck_assert_ptr_nonnull(run);
+        now = ft_run_config(run);
+        ck_assert_uint_eq(now->flows, 50);
+        ck_assert_uint_eq(now->queue, 50);
+        write_file("queue: 80\n");
+        ck_assert_int_eq(ft_run_reload(run, diag), start ? 0 : -EINVAL);
+        now = ft_run_config(run);
+        ck_assert_uint_eq(now->flows, 50);
+        ck_assert_uint_eq(now->queue, start ? 80 : 50);
+        /* More than there is, is refused either way. */
+        write_file("queue: 120\n");
+        ck_assert_int_eq(ft_run_reload(run, diag), -EINVAL);
+        ft_run_free(run);
+        ft_diag_free(diag);
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("program", runs_with_what_it_was_given, says_where_a_key_stands,
              takes_a_missing_file_only_when_none_was_named, checks_and_lists_every_problem,
              prints_config_version_help_and_mdoc, refuses_a_wrong_command_line,
-             reloads_completely_or_not_at_all)
+             reloads_completely_or_not_at_all, a_reload_has_the_memory_that_a_start_has)
