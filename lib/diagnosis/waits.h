@@ -5,7 +5,8 @@
  * The wait-for graph at the end of a trace, and what is usual in it.
  *
  * Nodes are the processes, then the groups that one of them stands in. A process stands in the
- * first of its operations that did not end. Owner: the caller. Thread: one.
+ * first of its operations that did not end; of sends and receives that it began at once, in the one
+ * that keeps it there. Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
