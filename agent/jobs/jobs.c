@@ -55,7 +55,6 @@ struct job {
     struct ft_rings_stats before; /* counted before this agent */
     struct ft_tally_counts counts;
     struct ft_progress *progress;
-    bool flights_read;              /* the flights below are this job's, and of now */
     struct ft_process_seen process; /* when it was adopted; start_ticks 0: not known */
     unsigned uninterruptible;       /* looks that found it so, one after the other */
     struct seen_comm comms[FT_SEGMENT_COMMS];
@@ -76,7 +75,7 @@ struct ft_jobs {
     struct ft_mono looked, progressed;
     struct ft_collective_record record;
     struct ft_progress_record progress;
-    struct ft_rings_flight flights[FT_PROGRESS_FLIGHTS];
+    struct ft_rings_flight flights[FT_PROGRESS_FLIGHTS]; /* of the job that is read */
     size_t flight_count;
 };
 
@@ -117,17 +116,21 @@ static void on_report(void *arg, const struct ft_collective *c)
     ft_rings_sent(job->rings, c->events);
 }
 
-/* Read once for all operations that may have ended, not for each. */
-static bool in_flight(void *arg, uint32_t comm, uint64_t number)
+/* What was in flight before the rings were read. Had it been looked at afterwards, a transfer that
+ * ended in between would be neither in flight nor among what was read. */
+static void read_flights(struct job *job)
 {
-    struct job *job = arg;
     struct ft_jobs *jobs = job->jobs;
     bool more;
 
-    if (!job->flights_read)
-        jobs->flight_count =
-            ft_rings_flights(job->rings, jobs->flights, FT_PROGRESS_FLIGHTS, &more);
-    job->flights_read = true;
+    jobs->flight_count = ft_rings_flights(job->rings, jobs->flights, FT_PROGRESS_FLIGHTS, &more);
+}
+
+static bool in_flight(void *arg, uint32_t comm, uint64_t number)
+{
+    const struct job *job = arg;
+    const struct ft_jobs *jobs = job->jobs;
+
     for (size_t i = 0; i < jobs->flight_count; i++)
         if (jobs->flights[i].number == number && jobs->flights[i].comm == comm)
             return true;
@@ -218,7 +221,7 @@ static void log_capped(struct job *job)
 static void read_job(struct job *job, struct ft_mono now)
 {
     set_clock(job);
-    job->flights_read = false;
+    read_flights(job);
     ft_rings_read(job->rings, FT_SEGMENT_SLOTS, on_record, job);
     ft_collectives_tick(job->collectives, now);
     log_capped(job);
@@ -229,8 +232,8 @@ static void finish_job(struct job *job)
     struct ft_mono now = ft_mono_now();
 
     set_clock(job);
-    job->flights_read = false;
     look_at_comms(job, now, false);
+    read_flights(job);
     /* A ring may be filled again while it is read; a job must not keep the agent here. */
     for (int i = 0; i < 4 && ft_rings_read(job->rings, FT_SEGMENT_SLOTS, on_record, job); i++)
         ;

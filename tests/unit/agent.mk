@@ -47,13 +47,19 @@ tests_unit_check_uplink_SOURCES = tests/unit/check_uplink.c tests/unit/balanced.
 tests_unit_check_uplink_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_uplink_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
-nccl_tests = tests/unit/check_collectives tests/unit/check_progress tests/unit/check_rings
+nccl_tests = tests/unit/check_collectives tests/unit/check_jobs tests/unit/check_progress \
+	tests/unit/check_rings
 check_PROGRAMS += $(nccl_tests)
 TESTS += $(nccl_tests)
 
 tests_unit_check_collectives_SOURCES = tests/unit/check_collectives.c tests/unit/unit.h
 tests_unit_check_collectives_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_collectives_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_jobs_SOURCES = tests/unit/check_jobs.c tests/unit/unit.h
+tests_unit_check_jobs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_jobs_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+tests_unit_check_jobs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_rings_read -Wl,--wrap=ft_uplink_record
 
 tests_unit_check_progress_SOURCES = tests/unit/check_progress.c tests/unit/unit.h
 tests_unit_check_progress_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What becomes of a job's operations between its shared memory and the records: agent/jobs/jobs.h.
+ */
+#include "config.h"
+
+#include "agent/jobs/jobs.h"
+
+#include <endian.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/jobs/rings.h"
+#include "lib/io/loop.h"
+#include "tests/unit/unit.h"
+
+#define HOLD_NS INT64_C(20000000)
+#define CALLER  0 /* ring of the thread that calls NCCL */
+#define PROXY   1 /* and of NCCL's proxy */
+
+static struct ft_loop *loop;
+static struct ft_segment *segment;
+static bool flies;
+static unsigned named, peers; /* records with a function, peers of those */
+
+static void put(int ring, const struct ft_segment_record *record)
+{
+    uint64_t head = atomic_load(&segment->ring[ring].head);
+
+    segment->record[ring][head % FT_SEGMENT_SLOTS] = *record;
+    atomic_fetch_add(&segment->ring[ring].events, record->events);
+    atomic_store(&segment->ring[ring].head, head + 1);
+}
+
+/* A Send is enqueued, and its transfer is in flight. */
+static void begin(void)
+{
+    struct ft_segment_record op = {.kind = FT_SEGMENT_OP, .flags = FT_SEGMENT_P2P, .events = 1};
+    struct ft_segment_flight *f = &segment->flight[PROXY][0];
+
+    op.op = op.number = 1;
+    op.comm_id = 7;
+    op.ranks = 2;
+    op.start_ns = op.end_ns = ft_mono_now().ns;
+    snprintf(op.u.op.func, sizeof(op.u.op.func), "Send");
+    op.u.op.peer = 1;
+    *f = (struct ft_segment_flight){
+        .sequence = 2, .kind = FT_SEGMENT_PROXY, .flags = FT_SEGMENT_SEND, .op = 1, .number = 1};
+    f->start_ns = op.start_ns;
+    f->peer = 1;
+    atomic_store(&segment->ring[PROXY].open[0], 1);
+    put(CALLER, &op);
+    flies = true;
+}
+
+static void end(void)
+{
+    struct ft_segment_record done = {.kind = FT_SEGMENT_PROXY, .flags = FT_SEGMENT_SEND};
+
+    done.events = 3;
+    done.op = done.number = 1;
+    done.comm_id = 7;
+    done.ranks = 2;
+    done.start_ns = segment->flight[PROXY][0].start_ns;
+    done.end_ns = ft_mono_now().ns;
+    done.u.proxy.peer = 1;
+    done.u.proxy.bytes = 4096;
+    put(PROXY, &done);
+    atomic_store(&segment->ring[PROXY].open[0], 0);
+    flies = false;
+}
+
+uint64_t __real_ft_rings_read(struct ft_rings *rings, uint32_t most,
+                              void (*take)(void *arg, const struct ft_segment_record *record),
+                              void *arg);
+uint64_t __wrap_ft_rings_read(struct ft_rings *rings, uint32_t most,
+                              void (*take)(void *arg, const struct ft_segment_record *record),
+                              void *arg);
+
+/* The transfer ends as soon as the rings were read, long after the operation was enqueued. */
+uint64_t __wrap_ft_rings_read(struct ft_rings *rings, uint32_t most,
+                              void (*take)(void *arg, const struct ft_segment_record *record),
+                              void *arg)
+{
+    uint64_t n = __real_ft_rings_read(rings, most, take, arg);
+
+    if (flies && n == 0 && ft_mono_now().ns - segment->flight[PROXY][0].start_ns > 2 * HOLD_NS)
+        end();
+    return n;
+}
+
+void __wrap_ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *record);
+
+void __wrap_ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *record)
+{
+    (void)uplink;
+    if (record->kind_case != FABRICTRACE__RECORD__KIND_COLLECTIVE)
+        return;
+    if (record->collective->op && *record->collective->op) {
+        named++;
+        peers += (unsigned)record->collective->n_peers;
+    }
+    ft_loop_exit(loop, 0);
+}
+
+/* As the plugin does: its memory, and who it is. */
+static int connect_job(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int memory = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct __attribute__((packed)) {
+        uint64_t magic;
+        uint32_t version;
+    } hello = {htobe64(FT_SEGMENT_MAGIC), htobe32(FT_SEGMENT_VERSION)};
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {.iov_base = &hello, .iov_len = sizeof(hello)};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+
+    ck_assert(fd >= 0 && memory >= 0);
+    ck_assert_int_eq(ftruncate(memory, sizeof(*segment)), 0);
+    ck_assert_int_eq(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    segment = mmap(NULL, sizeof(*segment), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    ck_assert_ptr_ne(segment, MAP_FAILED);
+    segment->version = FT_SEGMENT_VERSION;
+    segment->rings = FT_SEGMENT_RINGS;
+    segment->slots = FT_SEGMENT_SLOTS;
+    segment->comms = FT_SEGMENT_COMMS;
+    segment->record_bytes = sizeof(struct ft_segment_record);
+    segment->flight_bytes = sizeof(struct ft_segment_flight);
+    segment->magic = FT_SEGMENT_MAGIC;
+    memset(&control, 0, sizeof(control));
+    *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &memory, sizeof(memory));
+    snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    ck_assert_int_eq(sendmsg(fd, &message, 0), sizeof(hello));
+    close(memory);
+    return fd;
+}
+
+/* Whoever sees first that nothing has come, and then that nothing is in flight any more, has missed
+ * what ended in between. */
+START_TEST(a_transfer_that_ends_between_two_looks_is_its_operations)
+{
+    char folder[] = "/tmp/check_jobs-XXXXXX", path[64], error[200];
+    struct ft_jobs_config config = {.host = "gpu00", .jobs_max = 4, .refresh_ns = HOLD_NS};
+    struct ft_jobs *jobs;
+    int fd;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/nccl.sock", folder);
+    config.socket = path;
+    config.hold_ns = HOLD_NS;
+    config.quiet_ns = INT64_C(60000000000);
+    config.reports_per_s = 1000;
+    loop = ft_loop_new();
+    jobs = ft_jobs_new(loop, NULL, &config, error, sizeof(error));
+    ck_assert_ptr_nonnull(jobs);
+    fd = connect_job(path);
+    begin();
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_uint_eq(named, 1);
+    ck_assert_uint_eq(peers, 1);
+    close(fd);
+    ft_jobs_free(jobs);
+    ft_loop_free(loop);
+    rmdir(folder);
+}
+END_TEST
+
+FT_UNIT_MAIN("jobs", a_transfer_that_ends_between_two_looks_is_its_operations)
