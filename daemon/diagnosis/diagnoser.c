@@ -11,6 +11,7 @@
 #include "daemon/diagnosis/cut.h"
 #include "daemon/diagnosis/downed.h"
 #include "daemon/diagnosis/gather.h"
+#include "daemon/diagnosis/numbering.h"
 #include "daemon/diagnosis/resent.h"
 #include "daemon/diagnosis/stand.h"
 #include "daemon/diagnosis/standing.h"
@@ -205,20 +206,21 @@ static void refine_hang(const struct look *l, struct ft_diagnosis_report *r, str
     ft_stand_report(stand, l->g.numbered, r);
 }
 
-/* Ranks that wait for each other in a circle: one that has sent what the other waits for does not.
- */
-static void refine_circle(const struct look *l, const struct ft_recent_rank *rank,
+/* Ranks that wait for each other in a circle: one that has sent what the other waits for does not,
+ * nor does one whose process does not run. False: it is not known whether they do. */
+static bool refine_circle(const struct look *l, const struct ft_recent_rank *rank,
                           const struct ft_recent_rank *peer, struct ft_diagnosis_report *r,
                           struct ft_stand *stand, struct ft_cut *cut)
 {
     if (!rank || !peer || !rank->process || !peer->process)
-        return;
+        return true;
     ft_stand_between(l->d->recent, rank, peer, stand);
     if (!stand->known)
-        return;
+        return ft_numbering_is_known(rank, peer->rank) && ft_numbering_is_known(peer, rank->rank);
     r->message.n_evidence_for = 0;
     ft_cut_find(l->d->recent, l->job, &l->around.witnesses, l->task, cut);
     ft_stand_report(stand, l->g.numbered, r);
+    return true;
 }
 
 /* A diagnosis of the operations with all that is known beside them; false where it does not hold.
@@ -247,8 +249,9 @@ static void report(struct look *l, struct ft_diagnosis *found)
         m->host = m->peer_host = NULL;
     if (found->syndrome == FT_SYNDROME_COMM_HANG && m->communicator)
         refine_hang(l, r, &stand, &cut);
-    if (found->syndrome == FT_SYNDROME_MISMATCH && found->chain_count)
-        refine_circle(l, rank, peer, r, &stand, &cut);
+    if (found->syndrome == FT_SYNDROME_MISMATCH && found->chain_count &&
+        !refine_circle(l, rank, peer, r, &stand, &cut))
+        return;
     if (stand.known) {
         rank = stand.rank;
         peer = stand.peer;

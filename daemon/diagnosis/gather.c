@@ -402,8 +402,9 @@ static void find_partly(struct gathering *g)
 }
 
 /* What a peer stands in that did its part: without it, that peer would seem to wait for this rank.
- * Whoever ended later than others have reported is looked at all the same. */
-static bool is_awaited(const struct gathering *g, const struct item *item)
+ * Whoever ended later than others have reported is looked at all the same, with those before it:
+ * none of one pair is missing among others. */
+static bool is_awaited(const struct gathering *g, const struct item *item, bool late)
 {
     const struct ft_recent_row *row = item->row, *other;
     const struct ft_recent_rank *rank = item->source->rank, *peer;
@@ -414,8 +415,8 @@ static bool is_awaited(const struct gathering *g, const struct item *item)
     if (!peer || !peer->process || !stands_in(peer))
         return false;
     other = &peer->progress.row;
-    return other->peer == rank->rank && other->sequence == row->sequence &&
-           other->function != row->function;
+    return other->peer == rank->rank && other->function != row->function &&
+           (late ? other->sequence >= row->sequence : other->sequence == row->sequence);
 }
 
 static void choose(struct gathering *g)
@@ -437,7 +438,7 @@ static void choose(struct gathering *g)
         if (!flies &&
             (!complete || start_ns < g->out->from_ns || end_ns > g->out->until_ns ||
              (g->partly[g->items[i].source->comm] && is_local(g, i, n))) &&
-            !is_awaited(g, &g->items[i]))
+            !is_awaited(g, &g->items[i], start_ns >= g->out->from_ns))
             continue;
         g->out->flying += flies;
         if (flies && !complete)

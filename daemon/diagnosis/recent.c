@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/diagnosis/numbering.h"
 #include "lib/base/table.h"
 
 #define SILENT_MS     120000
@@ -166,7 +167,7 @@ static void forget_rows(struct ft_recent *r, struct rank_entry *e)
     e->r.rows = NULL;
     e->r.size = e->r.count = e->r.first = 0;
     e->r.wrapped = false;
-    e->r.peer_count = 0;
+    ft_numbering_forget(&e->r);
 }
 
 /* Another process has the rank now: what its forerunner did is of another run. */
@@ -261,6 +262,7 @@ static void add_row(struct ft_recent *r, struct rank_entry *e, const struct ft_r
         rank->rows[(rank->first + rank->count++) % rank->size] = *row;
         e->job->rows++;
     }
+    ft_numbering_settle(rank);
     e->job->fresh++;
 }
 
@@ -286,24 +288,6 @@ static bool times_of(struct ft_recent_process *p, const Fabrictrace__Collective 
     row->start_ns = (uint64_t)start_ns;
     row->end_ns = row->start_ns + c->duration_us * NS_PER_US;
     return true;
-}
-
-/* An operation of this kind has a peer, and no number in NCCL: it is counted here. */
-static void number_pair(struct ft_recent_rank *rank, const Fabrictrace__Collective *c,
-                        struct ft_recent_row *row)
-{
-    struct ft_recent_peer *p = rank->peers;
-
-    while (p < rank->peers + rank->peer_count && p->peer != c->peer)
-        p++;
-    if (!c->has_peer || p == rank->peers + FT_RECENT_PEERS)
-        return;
-    if (p == rank->peers + rank->peer_count) {
-        *p = (struct ft_recent_peer){.peer = c->peer};
-        rank->peer_count++;
-    }
-    row->peer = c->peer;
-    row->sequence = strcmp(c->op, "Recv") == 0 ? p->received++ : p->sent++;
 }
 
 static void take_delays(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Collective *c,
@@ -344,6 +328,16 @@ static void add_launch(struct ft_recent *r, struct rank_entry *e, const Fabrictr
     add_row(r, e, row);
 }
 
+/* What ended before the operation in progress may be reported after that. */
+static void renumber_flight(struct ft_recent *r, struct rank_entry *e)
+{
+    struct ft_recent_row *row = &e->r.progress.row;
+
+    if (e->r.progress.in_flight && row->peer != FT_RECENT_NO_PEER)
+        row->sequence = ft_numbering_next(
+            &e->r, row->peer, strcmp(ft_recent_function(r, row->function), "Recv") == 0);
+}
+
 int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, int64_t now_ms)
 {
     struct ft_recent_row row = {.peer = FT_RECENT_NO_PEER};
@@ -365,6 +359,7 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
     if (c->operations > 1 && !row.launched)
         e->r.folded_ms = now_ms;
     take_delays(r, e, c, now_ms);
+    ft_numbering_take(&e->r, c, &row);
     if (c->operations > 1 || (row.launched && !waits_for_all(c)) ||
         !times_of(e->r.process, c, &row))
         return 0;
@@ -379,10 +374,10 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
     row.bytes = c->bytes;
     if (e->r.progress.in_flight && c->number >= e->r.progress.row.number)
         e->r.progress.in_flight = false;
-    row.sequence = c->sequence;
+    renumber_flight(r, e);
+    if (row.peer == FT_RECENT_NO_PEER)
+        row.sequence = c->sequence;
     row.number = c->number;
-    if (!c->has_sequence)
-        number_pair(&e->r, c, &row);
     if (e->r.process->sent_ns < row.end_ns)
         e->r.process->sent_ns = row.end_ns;
     if (e->r.process->newest_ns < row.end_ns)
@@ -412,15 +407,6 @@ static void take_transfers(struct ft_recent_progress *to, const Fabrictrace__Pro
     }
 }
 
-/* The number that an operation in progress will have among those with its peer. */
-static uint64_t next_with(const struct ft_recent_rank *rank, uint32_t peer, bool receives)
-{
-    for (uint32_t i = 0; i < rank->peer_count; i++)
-        if (rank->peers[i].peer == peer)
-            return receives ? rank->peers[i].received : rank->peers[i].sent;
-    return 0;
-}
-
 /* The operation in progress as a row that did not end. */
 static bool take_flight(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Progress *p,
                         struct ft_recent_row *row)
@@ -440,7 +426,7 @@ static bool take_flight(struct ft_recent *r, struct rank_entry *e, const Fabrict
                                   .function = (uint16_t)function};
     if (!p->has_sequence && p->has_peer) {
         row->peer = p->peer;
-        row->sequence = next_with(&e->r, p->peer, strcmp(p->op, "Recv") == 0);
+        row->sequence = ft_numbering_next(&e->r, p->peer, strcmp(p->op, "Recv") == 0);
     }
     return true;
 }

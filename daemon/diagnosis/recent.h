@@ -73,6 +73,7 @@ struct ft_recent_progress {
 struct ft_recent_peer {
     uint32_t peer;
     uint64_t sent, received;
+    uint64_t seen, unseen; /* numbers of the last with transfers, and without */
 };
 
 struct ft_recent_process;
@@ -88,6 +89,7 @@ struct ft_recent_rank {
     size_t size, count, first; /* of the ring; first: the oldest */
     struct ft_recent_peer peers[FT_RECENT_PEERS];
     uint32_t peer_count;
+    uint64_t first_number, last_number, numbers; /* of all that was reported, and how many */
     struct ft_recent_progress progress;
     bool wrapped;                /* older rows were forgotten */
     struct ft_delays delays;     /* of its steps to its peers */

@@ -268,8 +268,12 @@ void ft_stand_between(const struct ft_recent *recent, const struct ft_recent_ran
                       const struct ft_recent_rank *b, struct ft_stand *out)
 {
     *out = (struct ft_stand){.known = false};
+    if (ft_stand_is_stopped(a) != ft_stand_is_stopped(b)) {
+        stand_process(out, ft_stand_is_stopped(a) ? a : b);
+        return;
+    }
     if (strcmp(a->comm_id, b->comm_id) != 0 || !a->progress.standing || !b->progress.standing ||
-        ft_stand_is_stopped(a) || ft_stand_is_stopped(b))
+        ft_stand_is_stopped(a))
         return;
     for (int turned = 0; turned < 2 && !out->known; turned++) {
         const struct ft_recent_rank *from = turned ? b : a;

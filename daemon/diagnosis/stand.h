@@ -42,8 +42,8 @@ bool ft_stand_arrived(const struct ft_recent_rank *sender, const struct ft_recen
 bool ft_stand_open(const struct ft_recent_rank *sender, const struct ft_recent_transfer *sent,
                    const struct ft_recent_rank *receiver);
 
-/* Of two ranks of a communicator that seem to wait for each other: what the one has sent, for which
- * the other waits, or which it has. */
+/* Of two ranks that seem to wait for each other: the one whose process does not run; else, of one
+ * communicator, what the one has sent, for which the other waits, or which it has. */
 void ft_stand_between(const struct ft_recent *recent, const struct ft_recent_rank *a,
                       const struct ft_recent_rank *b, struct ft_stand *out);
 

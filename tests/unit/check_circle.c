@@ -27,6 +27,8 @@ static uint64_t number[2][RANKS]; /* of the last operation, of all and of the tw
 static unsigned raised;
 static Fabrictrace__Syndrome syndrome;
 static uint32_t named, peer_named;
+static uint32_t stopped;       /* the rank whose process is, UINT32_MAX */
+static bool without_transfers; /* the next record comes so */
 static char reasons[1024];
 
 static char *text(const char *s)
@@ -89,7 +91,7 @@ static void end(uint32_t rank, const char *op, uint64_t start_us, uint64_t lengt
     c.duration_us = length_us;
     c.operations = 1;
     c.peers = list;
-    c.n_peers = 1;
+    c.n_peers = !without_transfers;
     ft_diagnoser_collective(diagnoser, &c, START_MS + (int64_t)((start_us + length_us) / 1000));
 }
 
@@ -134,7 +136,8 @@ static void stand(uint32_t rank, const char *op, const struct transfer *its, siz
     p.rank = rank;
     p.ranks = pair ? 2 : RANKS;
     p.time_ms = (uint64_t)ms;
-    p.process = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_RUNNING;
+    p.process = rank == stopped ? FABRICTRACE__PROCESS_STATE__PROCESS_STATE_STOPPED
+                                : FABRICTRACE__PROCESS_STATE__PROCESS_STATE_RUNNING;
     p.state = FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT;
     p.finished = number[pair][rank];
     p.begun = p.number = p.finished + 1;
@@ -169,6 +172,7 @@ static void open_diagnoser(void)
     ck_assert(diagnoser && events);
     memset(number, 0, sizeof(number));
     raised = 0;
+    stopped = UINT32_MAX;
     run(STEPS);
     ck_assert_uint_eq(raised, 0);
 }
@@ -249,5 +253,77 @@ START_TEST(two_that_send_and_do_not_receive_do)
 }
 END_TEST
 
+/* Rank 0 has sent twice and waits for the answer, rank 1 stands in the second of its receives. */
+static void stand_in_receive(bool is_stopped)
+{
+    const struct transfer waits = {.state = RECV_WAIT};
+    int64_t since = START_MS + STEPS * STEP_MS;
+
+    end(1, "Recv", STEPS * STEP_MS * 1000 + 10000, 20000);
+    stopped = is_stopped ? 1 : UINT32_MAX;
+    for (int64_t t = since + 1000; t <= since + HANG_MS + 3000; t += 1000) {
+        stand(0, "Recv", &waits, 1, since + 70, t);
+        stand(1, "Recv", &waits, 1, since + 40, t);
+        for (uint32_t r = 2; r < RANKS; r++)
+            stand(r, "AllReduce", &waits, 1, since, t);
+        step(t);
+    }
+}
+
+static void send_twice(bool second_is_lost)
+{
+    const uint64_t us = STEPS * STEP_MS * 1000;
+
+    end(0, "Send", us + 10000, 20000);
+    if (second_is_lost)
+        number[1][0]++;
+    else
+        end(0, "Send", us + 40000, 20000);
+}
+
+static void check_stopped(void)
+{
+    stand_in_receive(true);
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG);
+    ck_assert_uint_eq(named, 1);
+    ck_assert_ptr_nonnull(strstr(reasons, "stopped"));
+}
+
+/* Also where the record of what the other has sent was lost, so that the two seem to wait for each
+ * other. */
+START_TEST(one_that_is_stopped_is_waited_for)
+{
+    for (int lost = 0; lost < 2; lost++) {
+        open_diagnoser();
+        send_twice(lost);
+        check_stopped();
+        close_diagnoser();
+    }
+}
+END_TEST
+
+/* What a rank did in an operation that was not reported, or without its transfers, nobody knows:
+ * not that it has not sent. */
+START_TEST(what_was_not_reported_proves_nothing)
+{
+    open_diagnoser();
+    send_twice(true);
+    stand_in_receive(false);
+    ck_assert_uint_eq(raised, 0);
+    close_diagnoser();
+
+    open_diagnoser();
+    end(0, "Send", STEPS * STEP_MS * 1000 + 10000, 20000);
+    without_transfers = true;
+    end(0, "Send", STEPS * STEP_MS * 1000 + 40000, 20000);
+    without_transfers = false;
+    stand_in_receive(false);
+    ck_assert_uint_eq(raised, 0);
+    close_diagnoser();
+}
+END_TEST
+
 FT_UNIT_MAIN("circle", what_was_received_is_not_waited_for,
-             two_that_have_sent_do_not_wait_for_each_other, two_that_send_and_do_not_receive_do)
+             two_that_have_sent_do_not_wait_for_each_other, two_that_send_and_do_not_receive_do,
+             one_that_is_stopped_is_waited_for, what_was_not_reported_proves_nothing)

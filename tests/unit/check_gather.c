@@ -97,6 +97,40 @@ START_TEST(a_number_that_stands_still_is_no_gap)
 }
 END_TEST
 
+/* An agent hands out what ended within a second in any order, and an operation in progress before
+ * those that ended. */
+START_TEST(operations_are_in_the_order_of_their_numbers)
+{
+    const uint64_t came[] = {3, 1, 2, 5, 4};
+    const struct ft_recent_config config = {.ranks_max = 16, .rows_max = ROWS};
+    const struct ft_recent_rank *rank;
+    Fabrictrace__Progress p = FABRICTRACE__PROGRESS__INIT;
+
+    recent = ft_recent_new(&config);
+    p.comm_id = text("0000000000000fab");
+    p.host = text("gpu00");
+    p.op = text("Send");
+    p.has_rank = p.has_peer = p.has_number = p.has_state = p.has_start_ms = p.has_pid = true;
+    p.peer = 1;
+    p.pid = 100;
+    p.number = 6;
+    p.state = FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT;
+    p.start_ms = START_MS;
+    ck_assert_int_eq(ft_recent_progress(recent, &p, START_MS), 0);
+    for (size_t i = 0; i < sizeof(came) / sizeof(*came); i++) {
+        number[0] = came[i] - 1;
+        end(0, "Send", 0, came[i] * STEP_US);
+    }
+    rank = ft_recent_find(recent, "0000000000000fab", 0);
+    for (size_t i = 0; i < rank->count; i++) {
+        ck_assert_uint_eq(ft_recent_row(rank, i)->number, i + 1);
+        ck_assert_uint_eq(ft_recent_row(rank, i)->sequence, i);
+    }
+    ck_assert_uint_eq(rank->progress.row.sequence, 5);
+    ft_recent_free(recent);
+}
+END_TEST
+
 /* An operation of a rank whose process its agent does not know; host: gpu00 throughout. */
 static void end_unknown(const char *comm, uint32_t rank, uint64_t sequence, uint64_t start_us)
 {
@@ -169,4 +203,5 @@ START_TEST(ranks_of_processes_that_are_not_known_are_taken_by_themselves)
 END_TEST
 
 FT_UNIT_MAIN("gather", a_number_that_stands_still_is_no_gap,
+             operations_are_in_the_order_of_their_numbers,
              ranks_of_processes_that_are_not_known_are_taken_by_themselves)
