@@ -20,6 +20,8 @@
 #define LESS        1.2
 #define FIT         1.33 /* how far the period's ratio and that of the rate may be apart */
 #define LIKE        1.15 /* of what is usual: so much apart it is learnt */
+#define OTHERS      30   /* windows in a row with another period, until that is usual */
+#define FORMERS     360  /* windows for which the one before it does not count as slow */
 #define HITS        3
 #define MISSES      3
 
@@ -36,22 +38,50 @@ static bool stands_still(const struct ft_stall *s, const struct ft_stall_view *v
            v->alive_ms > v->last_ms + quiet_ms / 2 && v->sampled_ms > v->last_ms + quiet_ms / 2;
 }
 
+static bool is_like(double period_ms, double usual_ms)
+{
+    return period_ms <= LIKE * usual_ms && usual_ms <= LIKE * period_ms;
+}
+
 static bool is_slow(const struct ft_stall *s, const struct ft_stall_view *v)
 {
     double longer = v->period_ms / s->period_ms, less = v->rate > 0 ? s->rate / v->rate : INFINITY;
 
     return s->known >= KNOWN_SLOW && v->period_ms > 0 && longer >= SLOWER && less >= LESS &&
-           longer < FIT * less && less < FIT * longer;
+           longer < FIT * less && less < FIT * longer && !is_like(v->period_ms, s->former_ms);
 }
 
-/* What is far from the usual is not learnt. */
+/* Another period is usual when so many windows agree on it. */
+static void learn_other(struct ft_stall *s, const struct ft_stall_view *v)
+{
+    if (s->other && !is_like(v->period_ms, s->other_ms))
+        s->other = 0;
+    if (s->other++ == 0)
+        s->other_ms = s->other_rate = 0;
+    s->other_ms += (v->period_ms - s->other_ms) / s->other;
+    s->other_rate += (v->rate - s->other_rate) / s->other;
+    if (s->other < OTHERS)
+        return;
+    s->former_ms = s->period_ms;
+    s->since_former = 0;
+    s->period_ms = s->other_ms;
+    s->rate = s->other_rate;
+    s->known = s->other;
+    s->other = 0;
+}
+
+/* What is far from the usual is not learnt at once. */
 static void learn(struct ft_stall *s, const struct ft_stall_view *v)
 {
-    double longer = s->known ? v->period_ms / s->period_ms : 1;
-
-    if (v->period_ms <= 0 || v->rate <= 0 ||
-        (s->known >= KNOWN_STAND && (longer > LIKE || longer < 1 / LIKE)))
+    if (v->period_ms <= 0 || v->rate <= 0)
         return;
+    if (s->former_ms > 0 && ++s->since_former > FORMERS)
+        s->former_ms = 0;
+    if (s->known >= KNOWN_STAND && !is_like(v->period_ms, s->period_ms)) {
+        learn_other(s, v);
+        return;
+    }
+    s->other = 0;
     s->known += s->known < KNOWN_MAX;
     s->period_ms += (v->period_ms - s->period_ms) / s->known;
     s->rate += (v->rate - s->rate) / s->known;
@@ -77,7 +107,7 @@ static bool look_sending(struct ft_stall *s, const struct ft_stall_view *v)
             return begins(s, NOTHING, 0);
         return false;
     }
-    s->calm = 0;
+    s->calm = s->other = 0;
     s->ratio = v->period_ms / s->period_ms;
     if (s->slow++ == 0)
         s->slow_ms = v->end_ms;

@@ -8,8 +8,12 @@
  * periods and three times as long as it ever paused, while agents still report its queue pairs
  * and other traffic is sampled. A slowdown: its period is at least 1.3 times what is usual for it,
  * and it sends as much less a second, in three windows in a row. Which rank it is nobody knows from
- * flows, and where the plugin reports the job, nothing is said. Pure. Owner: the caller. Thread:
- * one.
+ * flows, and where the plugin reports the job, nothing is said.
+ *
+ * What is usual follows the job slowly. Another period, if it does not count as slow, as after the
+ * first minutes of a job or with other input, is usual after five minutes; to return within an hour
+ * to the one before it does not count as slow: the other may have been an evaluation. Pure. Owner:
+ * the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,11 +34,15 @@ struct ft_stall_view {
 
 /* A job; zero is new. */
 struct ft_stall {
-    double period_ms, rate; /* usual */
-    double ratio;           /* of the slowdown */
-    int64_t pause_ms;       /* the longest that ended */
+    double period_ms, rate;      /* usual */
+    double other_ms, other_rate; /* those of windows with another period */
+    double former_ms;            /* the period that was usual before; 0: none, or long ago */
+    double ratio;                /* of the slowdown */
+    int64_t pause_ms;            /* the longest that ended */
     int64_t since_ms, heard_ms, slow_ms;
     uint32_t known, slow, calm;     /* windows: with a period, slow in a row, not slow in a row */
+    uint32_t other;                 /* windows with another period, in a row */
+    uint32_t since_former;          /* windows with a period since another was usual */
     uint32_t in_a_row;              /* the most that were slow so, of what stands */
     Fabrictrace__Syndrome syndrome; /* that stands; UNKNOWN: none */
 };

@@ -294,6 +294,46 @@ START_TEST(a_slower_job_is_said_until_it_is_faster)
 }
 END_TEST
 
+/* The first minutes of a job take longer: they are not what is usual. */
+START_TEST(a_job_that_becomes_faster_is_slow_against_what_it_became)
+{
+    static const double first[] = {2.5, 1.25, 0.8};
+    const struct habit habit = {4, 0.1, 300, 12, 0};
+
+    for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+        for (uint64_t seed = 1; seed <= 4; seed++) {
+            begin(300 + 10 * i + seed);
+            train(&habit, 240, first[i]);
+            train(&habit, 1200, 1);
+            ck_assert_uint_eq(raised, 0);
+            train(&habit, 1440, 1.6);
+            ck_assert_msg(raised == 1, "first %g, seed %d: %u", first[i], (int)seed, raised);
+            ck_assert_msg(fabs(last.slowdown / 1.6 - 1) < 0.2, "first %g: %g", first[i],
+                          last.slowdown);
+            end();
+        }
+}
+END_TEST
+
+/* As an evaluation of some minutes. */
+START_TEST(to_return_to_what_was_usual_is_no_slowdown)
+{
+    const struct habit habit = {4, 0.1, 300, 12, 0};
+
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        begin(400 + seed);
+        for (int i = 0; i < 3; i++) {
+            train(&habit, now_s + 900, 1);
+            train(&habit, now_s + 600, 0.5);
+        }
+        ck_assert_msg(raised == 0, "seed %d: %s", (int)seed, message);
+        end();
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("stall", hours_without_a_fault_are_left_alone, a_standstill_is_said_until_it_goes_on,
              an_end_or_blindness_is_no_standstill, a_job_that_is_gone_stands_no_more,
-             a_clock_that_was_set_back_ends_it, a_slower_job_is_said_until_it_is_faster)
+             a_clock_that_was_set_back_ends_it, a_slower_job_is_said_until_it_is_faster,
+             a_job_that_becomes_faster_is_slow_against_what_it_became,
+             to_return_to_what_was_usual_is_no_slowdown)
