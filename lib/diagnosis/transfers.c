@@ -29,6 +29,8 @@
 #define NEAR          4    /* transfers before and after one that it is compared with */
 #define MEASURED      0.75 /* of the transfers of two ranks, at least */
 #define SLOW_SHARE    0.4  /* more of all cells: no single rank */
+#define OTHERS_MAX    64   /* cells that one is compared with while it is slow */
+#define BEYOND        1.1  /* times what these are slow by at the same time */
 
 /* One side of a transfer: how long it took there at most, and when it was done. */
 struct side {
@@ -317,6 +319,59 @@ static double noise_of(struct matrix *x)
     return n < CELLS_LIKE ? 0 : ft_quantile(x->values, n, 1 - SLOW_SHARE);
 }
 
+static uint32_t host_of(const struct matrix *x, uint32_t process)
+{
+    return x->m->process[process].host;
+}
+
+/* Which of a cell's hosts another one has, 1 and 2 added up; -1: it is within a host, or not, as
+ * the cell is not. */
+static int shared_by(const struct matrix *x, const struct cell *other, const struct cell *cell)
+{
+    uint32_t from = host_of(x, cell->from), to = host_of(x, cell->to);
+    uint32_t other_from = host_of(x, other->from), other_to = host_of(x, other->to);
+
+    if ((other_from == other_to) != (from == to))
+        return -1;
+    return (other_from == from || other_to == from) + 2 * (other_from == to || other_to == to);
+}
+
+/* What cells that share these hosts with one are slow by while that is. Clocks differ, so that the
+ * time is a part of their transfers. False: there is none. */
+static bool others_of(struct matrix *x, const struct cell *cell, const struct ft_slowness *slow,
+                      int shared, double *others)
+{
+    size_t step = x->cell_count / OTHERS_MAX + 1, n = 0;
+
+    for (size_t i = 0; i < x->cell_count; i += step) {
+        const struct cell *other = &x->cells[i];
+        size_t first = slow->first * other->count / cell->count;
+        size_t end = slow->end * other->count / cell->count;
+
+        if (first == end || shared_by(x, other, cell) != shared)
+            continue;
+        ft_task_spend(x->m->task, 1 + (end - first) / 4);
+        for (size_t k = first; k < end; k++)
+            x->room[k - first] = x->transfers[other->first + k].ns;
+        x->values[n++] = ft_median(x->room, end - first);
+    }
+    ft_task_spend(x->m->task, 1 + n / 4);
+    *others = n ? ft_median(x->values, n) : 0;
+    return n > 0;
+}
+
+/* What slows down all of the network is the fault of none of its ends: how slow cells between other
+ * hosts are. Where all have a host in common with this one, both of its hosts would have to be at
+ * fault. */
+static double common_of(struct matrix *x, const struct cell *cell, const struct ft_slowness *slow)
+{
+    double common, other;
+
+    if (!others_of(x, cell, slow, 0, &common) && others_of(x, cell, slow, 1, &common))
+        common = others_of(x, cell, slow, 2, &other) ? fmin(common, other) : 0;
+    return fmax(common, 0);
+}
+
 static void judge_cell(struct matrix *x, struct cell *cell, double noise)
 {
     const struct transfer *t = &x->transfers[cell->first];
@@ -326,7 +381,8 @@ static void judge_cell(struct matrix *x, struct cell *cell, double noise)
     for (size_t i = 0; i < cell->count; i++)
         x->values[i] = t[i].ns;
     if (cell->count < TRANSFERS_MIN ||
-        !ft_slowness_of(x->values, cell->count, noise, x->room, &slow))
+        !ft_slowness_of(x->values, cell->count, noise, x->room, &slow) ||
+        log(slow.ratio) - common_of(x, cell, &slow) < log(BEYOND))
         return;
     cell->ratio = slow.ratio;
     cell->since_ns = t[slow.first].start_ns;

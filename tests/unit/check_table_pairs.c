@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sends and receives from host to host, of which one is slow, or all are. */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/diagnosis/diagnosis.h"
+#include "tests/unit/unit.h"
+
+#define MS    1000000ULL
+#define RANKS 16
+#define STEPS 40
+#define SEND  (4 * MS)
+
+static struct ft_operations *ops;
+static struct ft_diagnoses found;
+static uint64_t now[RANKS];
+static uint32_t of_host; /* ranks */
+
+static void setup(uint32_t ranks_of_host)
+{
+    of_host = ranks_of_host;
+    ops = ft_operations_new();
+    found = (struct ft_diagnoses){0};
+    for (size_t r = 0; r < RANKS; r++)
+        now[r] = 1000 * MS;
+}
+
+static void teardown(void)
+{
+    ft_diagnoses_free(&found);
+    ft_operations_free(ops);
+}
+
+static void put(uint32_t rank, const char *function, uint64_t sequence, uint64_t end_ns,
+                uint32_t peer)
+{
+    char host[16];
+    struct ft_operation_row r = {.host = host,
+                                 .comm = "p",
+                                 .function = function,
+                                 .rank = rank,
+                                 .peer = peer,
+                                 .sequence = sequence,
+                                 .bytes = 1 << 20,
+                                 .start_ns = now[rank],
+                                 .end_ns = end_ns};
+
+    snprintf(host, sizeof(host), "h%u", rank / of_host);
+    ck_assert_int_eq(ft_operations_add(ops, &r), 0);
+}
+
+/* A chance that repeats, between 0 and 1. */
+static double some(uint64_t a, uint64_t b)
+{
+    return (double)((a * 7919 + b * 104729 + a * b * 31) % 1000) / 1000;
+}
+
+static void transfer(uint64_t k, uint32_t from, uint32_t to, double longer)
+{
+    uint64_t both = now[from] > now[to] ? now[from] : now[to];
+    uint64_t end = both + (uint64_t)((double)SEND * longer * (1 + 0.1 * some(k, from)));
+
+    put(from, "Send", k, end, to);
+    put(to, "Recv", k, end, from);
+    now[from] = now[to] = end;
+}
+
+/* To the next rank and back; between hosts, and from a slow rank, so many times as long from two
+ * thirds of the steps on. */
+static void chain(double all, uint32_t slow, double longer)
+{
+    for (uint64_t k = 0; k < STEPS; k++)
+        for (uint32_t i = 0; i < 2 * (RANKS - 1); i++) {
+            bool back = i >= RANKS - 1;
+            uint32_t from = back ? 2 * (RANKS - 1) - i : i, to = back ? from - 1 : from + 1;
+            double times = 1;
+
+            if (k > STEPS / 3 * 2 && from / of_host != to / of_host)
+                times *= all;
+            if (k > STEPS / 3 * 2 && from == slow)
+                times *= longer;
+            now[from] += 10 * MS + (uint64_t)(MS * some(k, i));
+            transfer(k, from, to, times * (1 + 0.1 * some(i, k / 8)));
+        }
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+}
+
+/* Another job takes its part of all links: that is the fault of no rank. */
+START_TEST(what_slows_down_all_names_nobody)
+{
+    static const double all[] = {1.2, 1.3, 1.5, 2, 4};
+
+    for (size_t i = 0; i < 2 * sizeof(all) / sizeof(all[0]); i++) {
+        setup(i % 2 ? 4 : 1);
+        chain(all[i / 2], RANKS, 1);
+        for (size_t k = 0; k < found.count; k++)
+            ck_assert_msg(found.items[k].process == FT_OPERATIONS_NONE, "%g times: rank %u",
+                          all[i / 2], found.items[k].process);
+        teardown();
+    }
+}
+END_TEST
+
+START_TEST(who_is_slower_than_all_is_named)
+{
+    static const double all[] = {1, 1.3, 2};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        setup(1);
+        chain(all[i], 5, 2);
+        ck_assert_uint_eq(found.count, 1);
+        ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_SLOW);
+        ck_assert_int_eq(found.items[0].side, FT_SIDE_SENDER);
+        ck_assert_uint_eq(found.items[0].process, 5);
+        teardown();
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("pairs of a table", what_slows_down_all_names_nobody, who_is_slower_than_all_is_named)
