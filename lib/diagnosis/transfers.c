@@ -26,11 +26,13 @@
 #define TRANSFERS_MIN 8
 #define CELLS_LIKE    4 /* cells of a class that a reference is made of */
 #define MOST_OF_LINE  0.75
-#define NEAR          4    /* transfers before and after one that it is compared with */
-#define MEASURED      0.75 /* of the transfers of two ranks, at least */
-#define SLOW_SHARE    0.4  /* more of all cells: no single rank */
-#define OTHERS_MAX    64   /* cells that one is compared with while it is slow */
-#define BEYOND        1.1  /* times what these are slow by at the same time */
+#define NEAR          4     /* transfers before and after one that it is compared with */
+#define MEASURED      0.75  /* of the transfers of two ranks, at least */
+#define SLOW_SHARE    0.4   /* more of all cells: no single rank */
+#define OTHERS_MAX    64    /* cells that one is compared with while it is slow */
+#define BEYOND        1.1   /* times what these are slow by at the same time, */
+#define OUTLIER       6     /* and so many spreads of what they are */
+#define TENTH         0.253 /* of a normal distribution above its middle, in spreads */
 
 /* One side of a transfer: how long it took there at most, and when it was done. */
 struct side {
@@ -336,11 +338,13 @@ static int shared_by(const struct matrix *x, const struct cell *other, const str
     return (other_from == from || other_to == from) + 2 * (other_from == to || other_to == to);
 }
 
-/* What cells that share these hosts with one are slow by while that is. Clocks differ, so that the
- * time is a part of their transfers. False: there is none. */
+/* How slow a cell has to be to stand out from those that share these hosts with it, while it is
+ * slow, and as far as these differ from each other. Clocks differ, so that the time is a part of
+ * their transfers. False: there is none. */
 static bool others_of(struct matrix *x, const struct cell *cell, const struct ft_slowness *slow,
-                      int shared, double *others)
+                      int shared, double *bar)
 {
+    double median = 0, spread = 0;
     size_t step = x->cell_count / OTHERS_MAX + 1, n = 0;
 
     for (size_t i = 0; i < x->cell_count; i += step) {
@@ -356,20 +360,28 @@ static bool others_of(struct matrix *x, const struct cell *cell, const struct ft
         x->values[n++] = ft_median(x->room, end - first);
     }
     ft_task_spend(x->m->task, 1 + n / 4);
-    *others = n ? ft_median(x->values, n) : 0;
+    if (n > 0)
+        median = ft_median(x->values, n);
+    /* Above the middle they may differ by more than below it. */
+    if (n >= CELLS_LIKE) {
+        double above = (ft_quantile(x->values, n, 1 - SLOW_SHARE) - median) / TENTH;
+
+        spread = fmax(above, ft_spread(x->values, n, median));
+    }
+    *bar = fmax(median, 0) + fmax(log(BEYOND), OUTLIER * spread);
     return n > 0;
 }
 
-/* What slows down all of the network is the fault of none of its ends: how slow cells between other
- * hosts are. Where all have a host in common with this one, both of its hosts would have to be at
- * fault. */
-static double common_of(struct matrix *x, const struct cell *cell, const struct ft_slowness *slow)
+/* What slows down all of the network is the fault of none of its ends: whether a cell is slower
+ * than those between other hosts. Where all have a host in common with it, both of its hosts would
+ * have to be at fault. */
+static bool stands_out(struct matrix *x, const struct cell *cell, const struct ft_slowness *slow)
 {
-    double common, other;
+    double bar = 0, other;
 
-    if (!others_of(x, cell, slow, 0, &common) && others_of(x, cell, slow, 1, &common))
-        common = others_of(x, cell, slow, 2, &other) ? fmin(common, other) : 0;
-    return fmax(common, 0);
+    if (!others_of(x, cell, slow, 0, &bar) && others_of(x, cell, slow, 1, &bar))
+        bar = others_of(x, cell, slow, 2, &other) ? fmin(bar, other) : 0;
+    return log(slow->ratio) >= bar;
 }
 
 static void judge_cell(struct matrix *x, struct cell *cell, double noise)
@@ -382,7 +394,7 @@ static void judge_cell(struct matrix *x, struct cell *cell, double noise)
         x->values[i] = t[i].ns;
     if (cell->count < TRANSFERS_MIN ||
         !ft_slowness_of(x->values, cell->count, noise, x->room, &slow) ||
-        log(slow.ratio) - common_of(x, cell, &slow) < log(BEYOND))
+        !stands_out(x, cell, &slow))
         return;
     cell->ratio = slow.ratio;
     cell->since_ns = t[slow.first].start_ns;

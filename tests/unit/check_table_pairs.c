@@ -52,10 +52,14 @@ static void put(uint32_t rank, const char *function, uint64_t sequence, uint64_t
     ck_assert_int_eq(ft_operations_add(ops, &r), 0);
 }
 
-/* A chance that repeats, between 0 and 1. */
+/* A chance that repeats, between 0 and 1 (splitmix64). */
 static double some(uint64_t a, uint64_t b)
 {
-    return (double)((a * 7919 + b * 104729 + a * b * 31) % 1000) / 1000;
+    uint64_t x = (a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((x ^ x >> 31) >> 11) / (double)(UINT64_C(1) << 53);
 }
 
 static void transfer(uint64_t k, uint32_t from, uint32_t to, double longer)
@@ -89,6 +93,43 @@ static void chain(double all, uint32_t slow, double longer)
     ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
 }
 
+/* As chain(); in the last steps all are twice as long, more or less by step, direction and rank. */
+static void noisy_chain(uint64_t seed, uint32_t slow)
+{
+    for (uint64_t k = 0; k < STEPS; k++)
+        for (uint32_t i = 0; i < 2 * (RANKS - 1); i++) {
+            bool back = i >= RANKS - 1, noisy = k >= STEPS - 7;
+            uint32_t from = back ? 2 * (RANKS - 1) - i : i, to = back ? from - 1 : from + 1;
+            double times = 1 + 0.1 * some(seed + i, k);
+
+            if (noisy)
+                times = (1 + 2 * some(seed, 2 * k + back)) *
+                        (0.7 + 0.6 * some(seed, 1000 + k * RANKS + from));
+            if (k > STEPS / 3 && from == slow)
+                times *= 2;
+            now[from] += 10 * MS;
+            transfer(k, from, to, times);
+        }
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+}
+
+START_TEST(what_differs_as_much_between_others_names_nobody)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        setup(1);
+        noisy_chain(seed, RANKS);
+        ck_assert_msg(found.count == 0, "seed %d: rank %u", (int)seed, found.items[0].process);
+        teardown();
+        setup(1);
+        noisy_chain(seed, 5);
+        ck_assert_uint_eq(found.count, 1);
+        ck_assert_uint_eq(found.items[0].process, 5);
+        teardown();
+    }
+}
+END_TEST
+
 /* Another job takes its part of all links: that is the fault of no rank. */
 START_TEST(what_slows_down_all_names_nobody)
 {
@@ -121,4 +162,5 @@ START_TEST(who_is_slower_than_all_is_named)
 }
 END_TEST
 
-FT_UNIT_MAIN("pairs of a table", what_slows_down_all_names_nobody, who_is_slower_than_all_is_named)
+FT_UNIT_MAIN("pairs of a table", what_slows_down_all_names_nobody,
+             what_differs_as_much_between_others_names_nobody, who_is_slower_than_all_is_named)
