@@ -199,6 +199,12 @@ const struct ft_hashes_set *ft_hashes_find(const struct ft_hashes_list *list,
     return NULL;
 }
 
+/* What hashes are learnt from: of other protocols and ports their part in the hash is not known. */
+static bool is_learnt_from(const struct ft_tuple *tuple)
+{
+    return tuple->proto == FT_PROTO_UDP && tuple->dport == FT_ROCE_PORT;
+}
+
 uint32_t ft_hashes_choose(void *arg, const struct ft_choice *choice, uint32_t in,
                           const struct ft_tuple *tuple)
 {
@@ -207,7 +213,7 @@ uint32_t ft_hashes_choose(void *arg, const struct ft_choice *choice, uint32_t in
     uint32_t entry = 0, member;
     uint64_t digest;
 
-    if (!s || s->model.kind != FT_HASH_LINEAR)
+    if (!s || s->model.kind != FT_HASH_LINEAR || !is_learnt_from(tuple))
         return FT_NONE;
     digest = choice->at ? ft_digest_text(ft_topology_port(choice->t, in)->name, 0)
                         : ft_choice_nic_digest(choice);

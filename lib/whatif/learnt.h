@@ -35,7 +35,7 @@ void ft_hashes_list_free(struct ft_hashes_list *list);
 const struct ft_hashes_set *ft_hashes_find(const struct ft_hashes_list *list,
                                            const struct ft_choice *choice);
 
-/* A prediction; arg: the list. */
+/* A prediction; arg: the list. FT_NONE: not known, as of flows that are not of RoCEv2. */
 uint32_t ft_hashes_choose(void *arg, const struct ft_choice *choice, uint32_t in,
                           const struct ft_tuple *tuple);
 

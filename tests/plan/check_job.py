@@ -8,9 +8,11 @@ import json
 import os
 import pathlib
 import random
+import struct
 import sys
 import tempfile
 import unittest
+import zlib
 from unittest import mock
 
 sys.dont_write_bytecode = True
@@ -181,6 +183,39 @@ class Learnt(unittest.TestCase):
         plan = self.plan("--failed", "leaf1/Ethernet51", status=65)
         self.assertIn("among the links that are left was not seen", " ".join(plan["refused"]))
         self.assertNotIn("moves", plan)
+
+
+class Tcp(unittest.TestCase):
+    """Hashes are learnt from RoCEv2: which link another protocol takes does not follow from them."""
+
+    FLOWS = [(hashed.address(leaf, 1), hashed.address(leaf % hashed.LEAVES + 1, 3), 50000 + 777 * leaf, 5001, 6)
+             for leaf in range(1, hashed.LEAVES + 1)]
+
+    @staticmethod
+    def crc(flow):
+        src, dst, *rest = flow
+        return zlib.crc32(bytes(map(int, (src + "." + dst).split("."))) + struct.pack(">HHB", *rest))
+
+    def lines(self):
+        for line in hashed.records(hashed.permutation(3)):
+            yield line
+        for second in range(hashed.SECONDS - 12, hashed.SECONDS):
+            for flow in self.FLOWS:
+                for line in hashed.sampled(flow, hashed.path(flow, self.crc), second, hashed.SPEED / 100):
+                    yield {**line, "flow": dict(zip(("src", "dst", "sport", "dport", "proto"), flow))}
+
+    def test_its_choices_are_not_known(self):
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = hashed.Daemon(pathlib.Path(folder), self.lines())
+            try:
+                done = daemon.ask("whatif", "--policy", "learnt,crc32", "--draws", "1", "--json")
+            finally:
+                daemon.stop()
+        found = {r["figures"]["policy"]: r for r in map(json.loads, done.stdout.splitlines())}
+        self.assertEqual(found["observed"]["flows"], 4 * hashed.LEAVES + len(self.FLOWS))
+        # By its name the hash is known, with protocol and ports.
+        self.assertEqual(found["crc32"]["figures"]["layers"], found["observed"]["figures"]["layers"])
+        self.assertEqual(found["learnt"]["guessed"], len(self.FLOWS))
 
 
 class Refused(unittest.TestCase):
