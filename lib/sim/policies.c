@@ -130,6 +130,50 @@ int ft_policy_ecmp(const struct ft_policy_input *in, uint64_t seed, struct ft_pa
     return rc;
 }
 
+/* Paths that are the same up to a stage. */
+struct stem {
+    uint32_t parent, port, branches;
+};
+
+/* One stage further: stem[] by path, of the stems before it. */
+static void branch(const struct ft_path *paths, uint32_t n, uint32_t stage, struct stem *before,
+                   struct stem *after, uint32_t *stem, double *part)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t port = port_of(&paths[i], stage), k = count;
+
+        while (k > 0 && (after[k - 1].parent != stem[i] || after[k - 1].port != port))
+            k--;
+        if (k == 0) {
+            before[stem[i]].branches++;
+            after[count++] = (struct stem){stem[i], port, 0};
+            k = count;
+        }
+        stem[i] = k - 1;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        part[i] /= before[after[stem[i]].parent].branches;
+}
+
+int ft_policy_parts(const struct ft_path *paths, uint32_t n, double *part)
+{
+    struct stem *stems[2] = {calloc((size_t)n + 1, sizeof(*stems[0])),
+                             calloc((size_t)n + 1, sizeof(*stems[1]))};
+    uint32_t *stem = calloc((size_t)n + 1, sizeof(*stem));
+    int rc = stems[0] && stems[1] && stem ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        part[i] = 1;
+    for (uint32_t stage = 0; rc == 0 && stage <= FT_PATH_HOPS_MAX; stage++)
+        branch(paths, n, stage, stems[stage % 2], stems[1 - stage % 2], stem, part);
+    free(stems[0]);
+    free(stems[1]);
+    free(stem);
+    return rc;
+}
+
 static uint32_t by_destination(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)
 {
     const struct ft_policy_input *in = arg;

@@ -45,8 +45,12 @@ int ft_policy_greedy(const struct ft_policy_input *in, struct ft_path *paths);
 /* Whether a hop and the link behind it are not down. */
 bool ft_policy_lives(const struct ft_policy_input *in, const struct ft_hop *hop);
 
-/* The paths of one flow, at most max; returns how many. Spraying uses all of them alike. */
+/* The paths of one flow, at most max; returns how many. */
 uint32_t ft_policy_paths(const struct ft_policy_input *in, uint32_t flow, struct ft_path *paths,
                          uint32_t max);
+
+/* What spraying sends over each of a flow's paths, of 1: a NIC and each switch take the links that
+ * lead on alike, however many paths there are behind each. -ENOMEM. */
+int ft_policy_parts(const struct ft_path *paths, uint32_t n, double *part);
 
 #endif

@@ -10,8 +10,10 @@
 #include "lib/base/task.h"
 #include "lib/sim/plan.h"
 
-/* Paths that a sprayed flow uses at most. */
+/* Paths that a sprayed flow uses at most; where there are more, so many of them, evenly. */
 #define SPRAY_MAX 1024
+/* Of more paths than this the first are chosen from. */
+#define FOUND_MAX 65536
 
 const char *ft_whatif_name(enum ft_whatif_policy policy)
 {
@@ -57,12 +59,14 @@ static void add_draw(struct ft_outcome *o, const struct ft_measured *m)
 struct placed {
     struct ft_path *paths;
     uint32_t *first;
+    double *part; /* NULL: the paths of a flow have the same */
 };
 
 static void placed_free(struct placed *p)
 {
     free(p->paths);
     free(p->first);
+    free(p->part);
 }
 
 static int placed_init(struct placed *p, uint32_t count, uint32_t each)
@@ -226,35 +230,83 @@ static int assign(const struct ft_whatif *w, enum ft_whatif_policy policy, uint6
     return rc;
 }
 
-/* n of found paths, evenly among them, and not the same of every flow. */
-static void pick(const struct ft_path *found, uint32_t of, uint32_t n, uint32_t flow,
-                 struct ft_path *to)
+/* The paths of one flow after another, with the part that spraying sends over each. */
+struct found {
+    struct ft_path *paths;
+    double *part;
+    uint32_t count;
+    uint32_t n; /* of these, as many as are to be used */
+};
+
+static void found_free(struct found *f)
 {
-    for (uint32_t i = 0; i < n; i++)
-        to[i] = found[(flow + (uint64_t)i * of / n) % of];
+    free(f->paths);
+    free(f->part);
+}
+
+static int found_init(struct found *f)
+{
+    *f = (struct found){.paths = calloc(FOUND_MAX, sizeof(*f->paths)),
+                        .part = calloc(FOUND_MAX, sizeof(*f->part))};
+    return f->paths && f->part ? 0 : -ENOMEM;
+}
+
+static int find_paths(struct found *f, const struct ft_whatif *w, uint32_t flow)
+{
+    f->count = ft_policy_paths(&w->in, flow, f->paths, FOUND_MAX);
+    f->n = w->spray && w->spray < f->count ? w->spray : f->count;
+    ft_task_spend(w->task, 1 + f->count / 2);
+    return f->count ? ft_policy_parts(f->paths, f->count, f->part) : -EHOSTUNREACH;
+}
+
+/* The path at a place between 0 and 1, of which each takes its part. */
+static const struct ft_path *path_at(const struct found *f, double place)
+{
+    uint32_t i = 0;
+
+    while (i + 1 < f->count && place >= f->part[i])
+        place -= f->part[i++];
+    return &f->paths[i];
+}
+
+/* The i-th of n places that divide them evenly, and not the same of every flow. */
+static const struct ft_path *path_of(const struct found *f, uint32_t n, uint32_t flow, uint32_t i)
+{
+    return path_at(f, ((flow + (uint64_t)i * f->count / n) % f->count + 0.5) / f->count);
+}
+
+static int grow_placed(struct placed *p, uint32_t count)
+{
+    void *paths = realloc(p->paths, count * sizeof(*p->paths));
+    void *part = paths ? realloc(p->part, count * sizeof(*p->part)) : NULL;
+
+    p->paths = paths ? paths : p->paths;
+    p->part = part ? part : p->part;
+    return paths && part ? 0 : -ENOMEM;
 }
 
 /* All paths of each flow, or so many of them. */
 static int spray(const struct ft_whatif *w, struct placed *p)
 {
-    struct ft_path *found = calloc(SPRAY_MAX, sizeof(*found));
-    int rc = found ? placed_init(p, w->in.count, 1) : -ENOMEM;
+    struct found f;
+    int rc = found_init(&f);
 
+    rc = rc ? rc : placed_init(p, w->in.count, 0);
     for (uint32_t i = 0; rc == 0 && i < w->in.count; i++) {
-        uint32_t of = ft_policy_paths(&w->in, i, found, SPRAY_MAX);
-        uint32_t n = w->spray && w->spray < of ? w->spray : of;
-        void *more = n ? realloc(p->paths, ((size_t)p->first[i] + n) * sizeof(*p->paths)) : NULL;
+        uint32_t at = p->first[i], n;
+        bool all;
 
-        if (!more) {
-            rc = n ? -ENOMEM : -EHOSTUNREACH;
-            break;
+        rc = find_paths(&f, w, i);
+        n = f.n < SPRAY_MAX ? f.n : SPRAY_MAX;
+        all = n == f.count;
+        rc = rc ? rc : grow_placed(p, at + n);
+        for (uint32_t k = 0; rc == 0 && k < n; k++) {
+            p->paths[at + k] = all ? f.paths[k] : *path_of(&f, n, i, k);
+            p->part[at + k] = all ? f.part[k] : 1.0 / n;
         }
-        p->paths = more;
-        pick(found, of, n, i, p->paths + p->first[i]);
-        ft_task_spend(w->task, 1 + of / 4);
-        p->first[i + 1] = p->first[i] + n;
+        p->first[i + 1] = at + n;
     }
-    free(found);
+    found_free(&f);
     return rc;
 }
 
@@ -262,25 +314,28 @@ static int spray(const struct ft_whatif *w, struct placed *p)
  * often as it was taken. */
 static int cut(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed, struct placed *p)
 {
-    struct ft_path *found = calloc(SPRAY_MAX, sizeof(*found));
-    int rc = found ? placed_init(p, w->in.count, w->flowlets) : -ENOMEM;
+    struct found f;
+    int rc = found_init(&f);
 
+    rc = rc ? rc : placed_init(p, w->in.count, w->flowlets);
     for (uint32_t i = 0; rc == 0 && i < w->in.count; i++) {
-        uint32_t of = ft_policy_paths(&w->in, i, found, SPRAY_MAX);
-        uint32_t n = w->spray && w->spray < of ? w->spray : of;
         uint64_t random = mix(mix(seed) ^ i);
 
-        if (n == 0)
-            rc = -EHOSTUNREACH;
+        rc = find_paths(&f, w, i);
         for (uint32_t k = 0; rc == 0 && k < w->flowlets; k++) {
+            double place;
+
             random = mix(random);
-            p->paths[p->first[i] + k] = found[(i + ((random >> 32) * n >> 32) * of / n) % of];
+            place = (double)(random >> 32) / 4294967296.0 + (double)(i % f.count) / f.count;
+            p->paths[p->first[i] + k] =
+                f.n < f.count ? *path_of(&f, f.n, i, (uint32_t)((random >> 32) * f.n >> 32))
+                              : *path_at(&f, place < 1 ? place : place - 1);
         }
-        ft_task_spend(w->task, 1 + of / 4 + w->flowlets / 4);
-        n = n < w->flowlets ? n : w->flowlets;
-        o->paths = n > o->paths ? n : o->paths;
+        ft_task_spend(w->task, w->flowlets / 4);
+        f.n = f.n < w->flowlets ? f.n : w->flowlets;
+        o->paths = f.n > o->paths ? f.n : o->paths;
     }
-    free(found);
+    found_free(&f);
     return rc;
 }
 
@@ -332,12 +387,13 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
                 struct ft_outcome *o)
 {
     struct placed p = {0};
-    bool alike = o->policy == FT_WHATIF_SPRAY;
+    struct ft_placed placed;
     struct ft_measured m;
     double step_s, *rate_bps = NULL;
     double *times_s = w->times ? calloc(w->times->count + 1, sizeof(*times_s)) : NULL;
     int rc = w->times && !times_s ? -ENOMEM : assign_all(w, o, seed, &p);
 
+    placed = (struct ft_placed){p.paths, p.first, p.part, o->policy == FT_WHATIF_SPRAY};
     for (uint32_t i = 0; rc == 0 && o->policy != FT_WHATIF_FLOWLET && i < in->count; i++)
         if (p.first[i + 1] - p.first[i] > o->paths)
             o->paths = p.first[i + 1] - p.first[i];
@@ -346,10 +402,9 @@ static int draw(const struct ft_whatif *w, const struct ft_policy_input *in, uin
         rc = rate_bps ? 0 : -ENOMEM;
     }
     if (rc == 0)
-        rc = ft_measure(in, &(struct ft_placed){p.paths, p.first, alike}, rate_bps, &m);
+        rc = ft_measure(in, &placed, rate_bps, &m);
     if (rc == 0 && w->times)
-        rc = ft_times_play(w->times, in, &(struct ft_placed){p.paths, p.first, alike}, rate_bps,
-                           times_s, &step_s);
+        rc = ft_times_play(w->times, in, &placed, rate_bps, times_s, &step_s);
     if (rc == 0) {
         add_draw(o, &m);
         if (o->has_moves)

@@ -24,7 +24,7 @@ enum ft_whatif_policy {
     FT_WHATIF_RAIL,
     FT_WHATIF_GREEDY,
     FT_WHATIF_PLAN,
-    FT_WHATIF_SPRAY,   /* by packet: each flow on all of its paths, alike at each moment */
+    FT_WHATIF_SPRAY,   /* by packet: each switch on all links that lead on, alike at each moment */
     FT_WHATIF_FLOWLET, /* each flow cut in flowlets of one size, each on a path of its own at random
                         */
     FT_WHATIF_POLICIES

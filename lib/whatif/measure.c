@@ -20,10 +20,10 @@
 /* Flows as the fluid model has them: one for each path of a flow, or one on all of its paths. */
 struct parts {
     const struct ft_topology *t;
-    uint32_t count;         /* of paths */
-    uint32_t *first, *link; /* by path, and one after another */
-    double *demand, *rate;  /* by path */
-    double *part;           /* by item of link, where the paths of a flow are used alike; NULL */
+    uint32_t count;                 /* of paths */
+    uint32_t *first, *link;         /* by path, and one after another */
+    double *demand, *rate;          /* by path */
+    double *part;                   /* by item of link, of flows that are sprayed; NULL */
     double *capacity, *flows, *bps; /* by link */
     struct ft_siblings *siblings;
 };
@@ -47,7 +47,7 @@ static int parts_init(struct parts *p, const struct ft_policy_input *in,
     const struct ft_topology *t = in->topology;
     uint32_t count = placed->first[in->count];
     size_t links = (size_t)ft_links_of(t) + 1, n = (size_t)count + 1;
-    bool alike = placed->alike;
+    bool sprayed = placed->sprayed;
 
     memset(p, 0, sizeof(*p));
     p->t = t;
@@ -56,16 +56,23 @@ static int parts_init(struct parts *p, const struct ft_policy_input *in,
     p->link = calloc(n * FT_PATH_LINKS_MAX, sizeof(*p->link));
     p->demand = calloc(n, sizeof(*p->demand));
     p->rate = calloc(n, sizeof(*p->rate));
-    p->part = alike ? calloc(n * FT_PATH_LINKS_MAX, sizeof(*p->part)) : NULL;
+    p->part = sprayed ? calloc(n * FT_PATH_LINKS_MAX, sizeof(*p->part)) : NULL;
     p->capacity = calloc(links, sizeof(*p->capacity));
     p->flows = calloc(links, sizeof(*p->flows));
     p->bps = calloc(links, sizeof(*p->bps));
     p->siblings = ft_siblings_new(in, placed);
-    if (p->first && p->link && p->demand && p->rate && (p->part || !alike) && p->capacity &&
+    if (p->first && p->link && p->demand && p->rate && (p->part || !sprayed) && p->capacity &&
         p->flows && p->bps && p->siblings)
         return 0;
     parts_free(p);
     return -ENOMEM;
+}
+
+double ft_placed_part(const struct ft_placed *placed, uint32_t flow, uint32_t path)
+{
+    if (placed->part)
+        return placed->part[path];
+    return 1.0 / (placed->first[flow + 1] - placed->first[flow]);
 }
 
 static void fill_parts(struct parts *p, const struct ft_policy_input *in,
@@ -74,10 +81,9 @@ static void fill_parts(struct parts *p, const struct ft_policy_input *in,
     const uint32_t *first = placed->first;
 
     for (uint32_t f = 0; f < in->count; f++) {
-        double share = 1.0 / (first[f + 1] - first[f]);
-
         for (uint32_t i = first[f]; i < first[f + 1]; i++) {
             uint32_t n = ft_path_links(p->t, &placed->paths[i], p->link + p->first[i]);
+            double share = ft_placed_part(placed, f, i);
 
             p->demand[i] = share * (double)in->demands[f].rate_bps;
             p->first[i + 1] = p->first[i] + n;
@@ -95,10 +101,11 @@ static void fill_parts(struct parts *p, const struct ft_policy_input *in,
         p->capacity[l] = ft_link_speed(p->t, l) ? (double)ft_link_speed(p->t, l) : INFINITY;
 }
 
-/* Rates of flows that use their paths alike: one flow of the fluid model on all of them. */
-static int rates_alike(struct parts *p, const struct ft_policy_input *in, const uint32_t *first,
-                       const struct ft_fluid *of_paths)
+/* Rates of flows that are sprayed: one flow of the fluid model on all of its paths. */
+static int rates_sprayed(struct parts *p, const struct ft_policy_input *in,
+                         const struct ft_placed *placed, const struct ft_fluid *of_paths)
 {
+    const uint32_t *first = placed->first;
     size_t n = (size_t)in->count + 1;
     uint32_t *links = calloc(n, sizeof(*links));
     double *demand = calloc(n, sizeof(*demand)), *rate = calloc(n, sizeof(*rate));
@@ -117,16 +124,17 @@ static int rates_alike(struct parts *p, const struct ft_policy_input *in, const 
         rc = ft_fluid_rates(&fluid, NULL, 0, rate);
     for (uint32_t f = 0; rc == 0 && f < in->count; f++)
         for (uint32_t i = first[f]; i < first[f + 1]; i++)
-            p->rate[i] = rate[f] / (first[f + 1] - first[f]);
+            p->rate[i] = rate[f] * ft_placed_part(placed, f, i);
     free(links);
     free(demand);
     free(rate);
     return rc;
 }
 
-static int find_slowest(struct parts *p, const struct ft_policy_input *in, const uint32_t *first,
-                        struct ft_measured *out)
+static int find_slowest(struct parts *p, const struct ft_policy_input *in,
+                        const struct ft_placed *placed, struct ft_measured *out)
 {
+    const uint32_t *first = placed->first;
     struct ft_fluid fluid = {.links = ft_links_of(p->t),
                              .capacity = p->capacity,
                              .flows = p->count,
@@ -134,7 +142,8 @@ static int find_slowest(struct parts *p, const struct ft_policy_input *in, const
                              .link = p->link,
                              .demand = p->demand,
                              .task = in->task};
-    int rc = p->part ? rates_alike(p, in, first, &fluid) : ft_fluid_rates(&fluid, NULL, 0, p->rate);
+    int rc =
+        p->part ? rates_sprayed(p, in, placed, &fluid) : ft_fluid_rates(&fluid, NULL, 0, p->rate);
 
     out->slowest_share = 1;
     out->slowest = FT_NONE;
@@ -258,7 +267,7 @@ int ft_measure(const struct ft_policy_input *in, const struct ft_placed *placed,
     memset(out, 0, sizeof(*out));
     fill_parts(&p, in, placed);
     find_hottest(&p, out);
-    rc = find_slowest(&p, in, placed->first, out);
+    rc = find_slowest(&p, in, placed, out);
     for (enum ft_tier tier = FT_TIER_LEAF; tier <= FT_TIER_SUPERSPINE; tier++)
         for (int down = 0; down < 2 && rc == 0; down++)
             rc = measure_layer(&p, in, tier, down ? FT_DIRECTION_DOWN : FT_DIRECTION_UP, out,

@@ -37,10 +37,14 @@ struct ft_measured {
 struct ft_placed {
     const struct ft_path *paths;
     const uint32_t *first;
+    const double *part; /* by path: of its flow; NULL: those of a flow have the same */
     /* as spraying does: on all of its paths at each moment, so that the fullest one limits it, and
      * that it is one flow to its NIC. Else each path has a flow of its own. */
-    bool alike;
+    bool sprayed;
 };
+
+/* The part of a flow that a path of it has. */
+double ft_placed_part(const struct ft_placed *placed, uint32_t flow, uint32_t path);
 
 /* Fills rate_bps, by path, where it is not NULL. -ENOMEM. */
 int ft_measure(const struct ft_policy_input *in, const struct ft_placed *placed, double *rate_bps,

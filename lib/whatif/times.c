@@ -326,7 +326,7 @@ struct stage {
     struct ft_fluid fluid;
     uint32_t *first, *link, *round;
     double *demand, *bits, *capacity, *end_s, *round_end_s;
-    double *part; /* by item of link, where the paths of a flow are used alike; NULL */
+    double *part; /* by item of link, of flows that are sprayed; NULL */
     struct ft_fluid_round *rounds;
     uint32_t round_count;
     uint32_t *last_round; /* by collective; its pause is played_rounds() before */
@@ -373,7 +373,7 @@ static int stage_init(struct stage *s, const struct ft_times *t, const struct ft
     }
     s->first = calloc(flows + 1, sizeof(*s->first));
     s->link = calloc(flows * FT_PATH_LINKS_MAX, sizeof(*s->link));
-    s->part = placed->alike ? calloc(flows * FT_PATH_LINKS_MAX, sizeof(*s->part)) : NULL;
+    s->part = placed->sprayed ? calloc(flows * FT_PATH_LINKS_MAX, sizeof(*s->part)) : NULL;
     s->round = calloc(flows, sizeof(*s->round));
     s->demand = calloc(flows, sizeof(*s->demand));
     s->bits = calloc(flows, sizeof(*s->bits));
@@ -382,24 +382,26 @@ static int stage_init(struct stage *s, const struct ft_times *t, const struct ft
     s->round_end_s = calloc(rounds, sizeof(*s->round_end_s));
     s->rounds = calloc(rounds, sizeof(*s->rounds));
     s->last_round = calloc((size_t)t->count + 1, sizeof(*s->last_round));
-    return s->first && s->link && (s->part || !placed->alike) && s->round && s->demand && s->bits &&
-                   s->end_s && s->capacity && s->round_end_s && s->rounds && s->last_round
+    return s->first && s->link && (s->part || !placed->sprayed) && s->round && s->demand &&
+                   s->bits && s->end_s && s->capacity && s->round_end_s && s->rounds &&
+                   s->last_round
                ? 0
                : -ENOMEM;
 }
 
-/* A flow of the round in hand, on count paths alike; none: a pause, of so many seconds. */
-static void add_flow(struct stage *s, const struct ft_topology *t, const struct ft_path *paths,
-                     uint32_t count, double bits)
+/* A flow of the round in hand, on count paths from the first on of one of the placed; none: a
+ * pause, of so many seconds. */
+static void add_flow(struct stage *s, const struct ft_topology *t, const struct ft_placed *placed,
+                     uint32_t flow, uint32_t first, uint32_t count, double bits)
 {
     struct ft_fluid *f = &s->fluid;
     uint32_t at = s->first[f->flows];
 
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t n = ft_path_links(t, &paths[i], s->link + at);
+        uint32_t n = ft_path_links(t, &placed->paths[first + i], s->link + at);
 
         for (uint32_t k = at; s->part && k < at + n; k++)
-            s->part[k] = 1.0 / count;
+            s->part[k] = ft_placed_part(placed, flow, first + i);
         at += n;
     }
     s->demand[f->flows] = count ? INFINITY : 1;
@@ -424,11 +426,11 @@ static void add_round(struct stage *s, const struct ft_times *t, const struct ft
 
         for (uint32_t k = 0; k < edge->flow_count; k++) {
             uint32_t flow = t->edge_flows[edge->first_flow + k];
-            uint32_t parts = first[flow + 1] - first[flow], each = placed->alike ? parts : 1;
+            uint32_t parts = first[flow + 1] - first[flow], each = placed->sprayed ? parts : 1;
             double bits = 8 * edge->bytes / played_rounds(c) / edge->flow_count / parts;
 
             for (uint32_t i = 0; i < parts; i += each)
-                add_flow(s, in->topology, &placed->paths[first[flow] + i], each, each * bits);
+                add_flow(s, in->topology, placed, flow, first[flow] + i, each, each * bits);
             ft_task_spend(in->task, 1);
         }
     }
@@ -473,7 +475,7 @@ int ft_times_play(const struct ft_times *t, const struct ft_policy_input *in,
     for (uint32_t i = 0; i < t->count; i++) {
         const struct ft_played *c = &t->items[i];
 
-        add_flow(&s, in->topology, NULL, 0, c->pause_s);
+        add_flow(&s, in->topology, placed, 0, 0, 0, c->pause_s);
         end_round(&s, c->after == FT_FLUID_NEVER ? FT_FLUID_NEVER : s.last_round[c->after]);
         for (uint32_t r = 0; r < played_rounds(c); r++)
             add_round(&s, t, c, in, placed);

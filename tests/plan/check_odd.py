@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`fabrictrace whatif` on fabrics that nobody would build: links missing and parallel, of unequal speed, two planes,
+hosts on two leaves, three tiers, links and switches down. What each link carries when packets are sprayed, and what
+rate each flow then has, is worked out here by another way: switch by switch over distances of its own, and by water
+that rises in the links. Runs in the build folder; --seeds N for other ones."""
+import collections
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import paper  # noqa: E402
+
+PROGRAM = os.environ.get("FABRICTRACE", "cli/fabrictrace")
+SPEED = paper.SPEED
+LEVEL = {"leaf": 0, "spine": 1, "superspine": 2}
+SEEDS = 25
+
+
+def odd_fabric(rng):
+    """Each pair of switches that could be linked has no link, one, or several, of some speed."""
+    f = paper.Fabric()
+    planes, pods = rng.choice(((1, 1), (1, 1), (2, 1), (1, 2)))
+    speeds = rng.choice(((SPEED,), (SPEED, SPEED // 4)))
+
+    def connect(a, b, most=(0, 1, 1, 1, 1, 3)):
+        for k in range(rng.choice(most)):
+            f.link(a, f"up-{b}-{k}", b, f"down-{a}-{k}", rng.choice(speeds))
+
+    leaves, spines = rng.randint(2, 3), rng.randint(1, 3)
+    for plane in range(planes):
+        for pod in range(pods):
+            names = [f"spine{plane}{pod}-{s}" for s in range(spines)]
+            f.switches.update(dict.fromkeys(names, "spine"))
+            for n in range(leaves):
+                f.switches[f"leaf{plane}{pod}-{n}"] = "leaf"
+                for s in names:
+                    connect(f"leaf{plane}{pod}-{n}", s)
+        for c in range(rng.randint(1, 3) if pods > 1 else 0):
+            f.switches[f"super{c}"] = "superspine"
+            for pod in range(pods):
+                for s in range(spines):
+                    connect(f"spine{plane}{pod}-{s}", f"super{c}")
+    both = planes == 1 and rng.random() < 0.4  # some hosts on two leaves of one plane
+    for pod in range(pods):
+        for n in range(leaves):
+            for h in range(rng.randint(1, 3)):
+                attach = [(f"leaf{plane}{pod}-{n}", f"host{h}") for plane in range(planes)]
+                if both and rng.random() < 0.5:
+                    attach.append((f"leaf0{pod}-{(n + 1) % leaves}", f"host{n}-{h}"))
+                f.host(f"h{pod}-{n}-{h}", f"10.{pod}.{n}.{h + 1}", attach)
+    return f
+
+
+def far(f, dst, dead):
+    """By (switch, whether it was left downwards already): links to a leaf of the host, none of them dead."""
+    found = {}
+    queue = collections.deque()
+    for end in f.hosts[dst][0][2]:
+        if end not in dead:
+            for down in (False, True):
+                found[end[0], down] = 0
+                queue.append((end[0], down))
+    while queue:
+        at, down = queue.popleft()
+        for (a, port), (b, _) in f.links.items():
+            if b != at or (a, port) in dead:
+                continue
+            falls = LEVEL[f.switches[a]] > LEVEL[f.switches[b]]
+            # Upwards only who has not gone down yet, to where nothing has gone down yet.
+            for state in ((a, False), (a, True)):
+                follows = falls if state[1] else (True if falls else not down)
+                if falls and not down or not follows or state in found:
+                    continue
+                found[state] = found[at, down] + 1
+                queue.append(state)
+    return found
+
+
+def split(f, src, dst, dead=()):
+    """What of a flow each link carries, where the NIC and each switch take what leads on alike; None: no way."""
+    left = far(f, dst, dead)
+    parts = collections.Counter()
+    doors = [end for end in f.hosts[src][0][2] if end not in dead and left.get((end[0], False), 5) < 5]
+    if not doors:
+        return None
+    crowd = collections.Counter()
+    for end in doors:
+        parts["in", end] += 1 / len(doors)
+        crowd[end[0], False, left[end[0], False]] += 1 / len(doors)
+    while crowd:
+        ahead = collections.Counter()
+        for (at, down, links), part in crowd.items():
+            if links == 0:
+                outs = [end for end in f.hosts[dst][0][2] if end[0] == at and end not in dead]
+                for end in outs:
+                    parts[end] += part / len(outs)
+                continue
+            outs = []
+            for (a, port), (b, _) in f.links.items():
+                if a != at or (a, port) in dead:
+                    continue
+                falls = LEVEL[f.switches[a]] > LEVEL[f.switches[b]]
+                if (falls or not down) and left.get((b, down or falls), 9) == links - 1:
+                    outs.append(((a, port), (b, down or falls, links - 1)))
+            for end, state in outs:
+                parts[end] += part / len(outs)
+                ahead[state] += part / len(outs)
+        crowd = ahead
+    return parts
+
+
+def rise(f, flows, parts):
+    """Rates of flows on all of their links at once: all rise alike until a link is full, or the flow content."""
+    def room(link):
+        return f.speeds.get(link, SPEED)
+
+    rate, rising = [0.0] * len(flows), set(range(len(flows)))
+    used = collections.Counter()
+    while rising:
+        slope = collections.Counter()
+        for i in rising:
+            for link, part in parts[i].items():
+                slope[link] += part
+        step = min([flows[i][2] - rate[i] for i in rising] +
+                   [(room(link) - used[link]) / s for link, s in slope.items() if s > 1e-12])
+        for i in rising:
+            rate[i] += step
+        for link, s in slope.items():
+            used[link] += s * step
+        full = {link for link, s in slope.items() if room(link) - used[link] < 1e-6 * room(link)}
+        rising = {i for i in rising if flows[i][2] - rate[i] > 1e-6 * flows[i][2] and not full & set(parts[i])}
+    return rate
+
+
+class Odd(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def whatif(self, f, flows, *words):
+        (self.folder / "t.yaml").write_text(f.yaml())
+        (self.folder / "f.csv").write_text(paper.csv(f, flows))
+        done = subprocess.run([PROGRAM, "whatif", "--topology", str(self.folder / "t.yaml"), "--flows",
+                               str(self.folder / "f.csv"), "--json", *words], text=True, capture_output=True)
+        return done, {r["policy"]: r for r in map(json.loads, done.stdout.splitlines())}
+
+    def case(self, seed):
+        rng = random.Random(seed)
+        f = odd_fabric(rng)
+        flows = paper.traffic(f, rng, rng.randint(1, 12), lambda: rng.choice((SPEED, SPEED // 2)))
+        failed, dead = [], set()
+        if seed % 2 and f.links:
+            failed = rng.sample(sorted(f.links), min(2, len(f.links)))
+            failed += rng.sample([end for ((_, _, ends),) in f.hosts.values() for end in ends], 1)
+            dead = {end for a in failed for end in (a, f.links.get(a))}
+        return f, flows, failed, dead
+
+    def same(self, a, b):
+        self.assertAlmostEqual(a, b, delta=1e-5 * max(1, b))  # records have six digits
+
+    def test_spraying(self):
+        ways = 0
+        for seed in range(SEEDS):
+            with self.subTest(seed=seed):
+                f, flows, failed, dead = self.case(seed)
+                parts = [split(f, a, b, dead) for a, b, _ in flows]
+                words = ["--failed", ",".join("/".join(end) for end in failed)] if failed else []
+                done, found = self.whatif(f, flows, "--policy", "spray", *words)
+                if None in parts:
+                    self.assertEqual(done.returncode, 65, done.stderr)
+                    continue
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                ways += 1
+                loads, count = collections.Counter(), collections.Counter()
+                for flow, part in zip(flows, parts):
+                    for link, x in part.items():
+                        loads[link] += x * flow[2]
+                        count[link] += x
+                loads = {link: loads[link] / f.speeds[link] for link in f.links if link in loads}
+                spray = found["spray"]
+                self.same(spray.get("load_most", {}).get("max", 0), max(loads.values(), default=0))
+                self.same(spray["flows_most"]["max"], max((n for link, n in count.items() if link in f.links),
+                                                          default=0))
+                rate = rise(f, flows, parts)
+                self.same(spray["slowest_share"]["max"], min(r / flow[2] for r, flow in zip(rate, flows)))
+        self.assertGreater(ways, SEEDS // 3)
+
+    def test_chance(self):
+        """Of 400 flows between two hosts each link has its part, but for what chance adds."""
+        for seed in range(1, SEEDS, 3):
+            with self.subTest(seed=seed):
+                f, flows, failed, dead = self.case(seed)
+                parts = split(f, *flows[0][:2], dead)
+                words = ["--failed", ",".join("/".join(end) for end in failed)] if failed else []
+                if parts is None:
+                    continue
+                done, found = self.whatif(f, flows[:1] * 400, "--policy", "flowlet,ecmp", "--draws", "40", *words)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                most = 400 * max((part for link, part in parts.items() if link in f.links), default=0)
+                self.assertAlmostEqual(found["flowlet"]["flows_most"]["mean"], most, delta=12)
+                self.assertAlmostEqual(found["ecmp"]["flows_most"]["mean"], most, delta=32)
+
+    def test_some_of_many_paths(self):
+        """Of 1,536 paths over 48 spines 1,024 are kept: of each spine as many, but for one. Of two paths, where one
+        spine has three links to the other leaf, each goes over a spine of its own."""
+        f = paper.three_tiers(2, 1, 48, 32, 1)
+        _, found = self.whatif(f, [("h0-0-0", "h1-0-0", SPEED)], "--policy", "spray")
+        up = next(layer for layer in found["spray"]["layers"] if layer["name"] == "leaf/up")
+        self.assertEqual(found["spray"]["paths"], 1024)
+        self.assertLess(up["fim"]["max"], 5)
+        f = paper.two_tiers(2, 2, 1)
+        for k in (1, 2):
+            f.link("spine0", f"more{k}", "leaf1", f"more{k}")
+        _, found = self.whatif(f, [("h0-0", "h1-0", SPEED)], "--policy", "spray,flowlet", "--spray", "2", "--draws", "9")
+        self.assertEqual(found["spray"]["load_most"]["max"], 0.5)
+        self.assertLess(found["flowlet"]["load_most"]["min"], 1)
+
+
+if __name__ == "__main__":
+    if "--seeds" in sys.argv:
+        at = sys.argv.index("--seeds")
+        SEEDS = int(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+    unittest.main()
