@@ -19,7 +19,13 @@ struct change {
     struct ft_diag *diag;
     uint64_t fabric_bps;
     uint64_t *link_bps; /* by port; 0: not named */
+    const bool *dead;   /* by port; NULL: none */
 };
+
+static bool is_dead(const struct change *c, uint32_t port)
+{
+    return c->dead && c->dead[port];
+}
 
 static uint64_t speed_of(const struct change *c, const struct ft_port *p)
 {
@@ -85,7 +91,7 @@ static void copy_links(const struct change *c)
     for (uint32_t i = 0; i < ft_topology_ports(c->t); i++) {
         const struct ft_port *a = ft_topology_port(c->t, i), *z;
 
-        if (a->peer == FT_NONE || a->peer < i)
+        if (a->peer == FT_NONE || a->peer < i || is_dead(c, i) || is_dead(c, a->peer))
             continue;
         z = ft_topology_port(c->t, a->peer);
         ft_topology_add_link(c->b, ft_topology_switch(c->t, a->switch_id)->name, a->name,
@@ -106,8 +112,9 @@ static void copy_hosts(const struct change *c)
         for (uint32_t k = 0; k < n->attach_count; k++) {
             const struct ft_port *p = ft_topology_port(c->t, n->attach[k]);
 
-            ft_topology_attach(c->b, id, ft_topology_switch(c->t, p->switch_id)->name, p->name,
-                               c->diag);
+            if (!is_dead(c, n->attach[k]))
+                ft_topology_attach(c->b, id, ft_topology_switch(c->t, p->switch_id)->name, p->name,
+                                   c->diag);
         }
     }
 }
@@ -151,9 +158,10 @@ static void add_spines(const struct change *c, uint32_t count)
 }
 
 struct ft_topology *ft_change_fabric(const struct ft_topology *t,
-                                     const struct ft_fabric_change *change, FILE *err)
+                                     const struct ft_fabric_change *change, const char *command,
+                                     FILE *err)
 {
-    struct change c = {.t = t, .fabric_bps = change->fabric_bps};
+    struct change c = {.t = t, .fabric_bps = change->fabric_bps, .dead = change->dead};
     struct ft_topology *changed = NULL;
 
     c.diag = ft_diag_new();
@@ -165,9 +173,9 @@ struct ft_topology *ft_change_fabric(const struct ft_topology *t,
         add_spines(&c, change->add_spines);
         if (ft_diag_count(c.diag) == 0)
             changed = ft_topology_build(c.b, c.diag);
-        ft_inputs_complain(err, "whatif", c.diag);
+        ft_inputs_complain(err, command, c.diag);
     } else {
-        fprintf(err, "fabrictrace whatif: no memory\n");
+        fprintf(err, "fabrictrace %s: no memory\n", command);
     }
     free(c.link_bps);
     ft_topology_builder_free(c.b);

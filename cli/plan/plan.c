@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/inputs/change.h"
 #include "cli/inputs/inputs.h"
 #include "cli/output/grid.h"
 #include "cli/output/safe.h"
@@ -252,6 +253,19 @@ static int load_previous(const struct ft_args *args, const struct ft_inputs *inp
     return rc == 0 ? 0 : rc == -EINVAL ? EX_DATAERR : rc == -ENOMEM ? EX_OSERR : EX_NOINPUT;
 }
 
+/* Takes what is down out of the fabric: routing finds the shortest way of what is left. */
+static int take_out(struct ft_inputs *inputs)
+{
+    const struct ft_fabric_change failed = {.dead = inputs->dead};
+    struct ft_topology *left = ft_change_fabric(inputs->topology, &failed, "plan", stderr);
+
+    if (!left)
+        return EX_OSERR;
+    ft_topology_free(inputs->topology);
+    inputs->topology = left;
+    return 0;
+}
+
 int ft_plan_run(const struct ft_args *args)
 {
     struct ft_inputs inputs;
@@ -260,7 +274,9 @@ int ft_plan_run(const struct ft_args *args)
 
     if (rc)
         return rc;
-    if (args->previous)
+    if (inputs.dead)
+        rc = take_out(&inputs);
+    if (rc == 0 && args->previous)
         rc = load_previous(args, &inputs, &previous);
     if (rc == 0)
         rc = plan(args, &inputs, previous);

@@ -31,6 +31,7 @@ struct run {
     struct ft_model_error error;
     struct ft_hashes_list hashes;
     struct ft_topology *changed; /* NULL: the fabric is as it was */
+    struct ft_topology *left;    /* without what is down; NULL: nothing is */
     bool *dead;
     struct ft_whatif w;
     struct ft_outcome outcomes[FT_WHATIF_POLICIES];
@@ -309,26 +310,32 @@ static int compare(struct run *r)
     return rc ? rc : show(r);
 }
 
-/* The fabric as it would be, with what of it is down. */
+/* The fabric as it would be, without what of it is down. */
 static int change(struct run *r, const struct ft_topology *t, struct ft_policy_input *in)
 {
     const struct ft_args *args = r->args;
-    const struct ft_fabric_change fabric = {args->add_spines, args->fabric_bps, args->link_speeds};
+    const struct ft_fabric_change fabric = {args->add_spines, args->fabric_bps, args->link_speeds,
+                                            NULL};
+    struct ft_fabric_change failed = {0};
+    int rc;
 
     if (args->add_spines || args->fabric_bps || args->link_speeds) {
-        r->changed = ft_change_fabric(t, &fabric, stderr);
+        r->changed = ft_change_fabric(t, &fabric, "whatif", stderr);
         if (!r->changed)
             return EX_DATAERR;
         t = r->changed;
+        r->w.rebuilt = true;
     }
     in->topology = t;
-    if (args->failed) {
-        int rc = ft_inputs_failed(args, t, &r->dead, stderr);
-
-        in->dead = r->dead;
+    if (!args->failed)
+        return 0;
+    rc = ft_inputs_failed(args, t, &r->dead, stderr);
+    if (rc)
         return rc;
-    }
-    return 0;
+    failed.dead = in->dead = r->dead;
+    r->left = ft_change_fabric(t, &failed, "whatif", stderr);
+    in->topology = r->left;
+    return r->left ? 0 : EX_OSERR;
 }
 
 /* What switches do is asked for where it is to be shown, or by itself where it is known. */
@@ -396,6 +403,7 @@ static void run_free(struct run *r)
     ft_captured_free(&r->captured);
     ft_inputs_free(&r->inputs);
     ft_topology_free(r->changed);
+    ft_topology_free(r->left);
     free(r->dead);
 }
 

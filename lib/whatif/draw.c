@@ -361,8 +361,8 @@ static int assign_all(const struct ft_whatif *w, struct ft_outcome *o, uint64_t 
 
 static bool has_moves(const struct ft_whatif *w, enum ft_whatif_policy policy)
 {
-    return w->captured && w->pairs == 1 && w->in.topology == w->as_is.topology &&
-           policy != FT_WHATIF_SPRAY && policy != FT_WHATIF_FLOWLET;
+    return w->captured && w->pairs == 1 && !w->rebuilt && policy != FT_WHATIF_SPRAY &&
+           policy != FT_WHATIF_FLOWLET;
 }
 
 static uint32_t count_moves(const struct ft_whatif *w, const struct ft_path *paths,

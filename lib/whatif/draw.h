@@ -42,8 +42,9 @@ bool ft_whatif_is_hashed(enum ft_whatif_policy policy);
 
 /* What is compared. All is borrowed. */
 struct ft_whatif {
-    struct ft_policy_input in;          /* of the fabric as it would be */
+    struct ft_policy_input in;          /* of the fabric as it would be; ids are those of as_is */
     struct ft_policy_input as_is;       /* and as it was, for what was observed */
+    bool rebuilt;                       /* with other spines or speeds, and not with less alone */
     const struct ft_captured *captured; /* NULL: flows of a file */
     const struct ft_times *times;       /* NULL: no collectives */
     struct ft_hashes_list *hashes;      /* NULL: none are known */
@@ -76,7 +77,7 @@ struct ft_outcome {
     struct ft_range fim[FT_LAYERS], layer_most[FT_LAYERS];
     struct ft_range most, load, collisions, share, step_s;
     uint32_t paths;                /* of a flow, at most */
-    bool has_moves;                /* flows have one path each, in the topology of those observed */
+    bool has_moves;                /* flows have one path each, by ports that were there */
     struct ft_range moves;         /* flows on another path than they were observed on */
     struct ft_whatif_moved *moved; /* of the plan; freed by ft_outcome_free() */
     uint32_t moved_count;

@@ -195,6 +195,9 @@ class Captured(unittest.TestCase):
 
         # One spine is gone: a plan cannot help. The observed case stays as it was.
         self.assertEqual(slowest("plan", "--failed", "spine2"), 50 * GBPS)
+        # Of what is down each flow moves.
+        plan = self.compare(self.COLLISION, "--failed", "spine1")["plan"]
+        self.assertEqual((plan["figures"]["moves"]["max"], len(plan["moved"])), (2, 2))
         # Links between switches of 40 Gb/s, and of 400.
         self.assertEqual(slowest("plan", "--fabric-speed", str(40 * GBPS)), 40 * GBPS)
         self.assertEqual(slowest("observed", "--fabric-speed", str(400 * GBPS)), 50 * GBPS)

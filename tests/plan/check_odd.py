@@ -224,6 +224,29 @@ class Odd(unittest.TestCase):
         self.assertEqual(found["spray"]["load_most"]["max"], 0.5)
         self.assertLess(found["flowlet"]["load_most"]["min"], 1)
 
+    def test_the_longer_way(self):
+        """What is down may leave a way that is longer: to a host of two leaves by the other one, and within a pod by
+        a superspine. Routing takes it."""
+        dual = paper.two_tiers(2, 2, 1)
+        dual.host("both", "10.9.0.1", [("leaf0", "both"), ("leaf1", "both")])
+        cases = ((dual, ("h0-0", "both"), "leaf0/both", ["leaf0", "spine", "leaf1"]),
+                 (paper.three_tiers(1, 2, 2, 1, 1, mesh=True), ("h0-0-0", "h0-1-0"), "leaf0-0/up0,leaf0-1/up1",
+                  ["leaf0-0", "spine0-1", "super0", "spine0-0", "leaf0-1"]))
+        for f, ends, failed, way in cases:
+            flows = [(*ends, SPEED)]
+            done, found = self.whatif(f, flows, "--failed", failed)
+            self.assertEqual((done.returncode, done.stderr, len(found)), (0, "", 7))
+            for policy, record in found.items():
+                self.assertEqual(record["slowest_share"]["max"], 1, policy)
+                self.assertGreater(record["flows_most"]["max"], 0, policy)
+            plan = subprocess.run([PROGRAM, "plan", "--topology", str(self.folder / "t.yaml"), "--flows",
+                                   str(self.folder / "f.csv"), "--json", "--failed", failed], text=True,
+                                  capture_output=True)
+            self.assertEqual((plan.returncode, plan.stderr), (0, ""))
+            hops = json.loads(plan.stdout)["hops"]
+            self.assertEqual([h["switch"][:len(want)] for h, want in zip(hops, way)], way)
+            self.assertEqual(len(hops), len(way))
+
 
 if __name__ == "__main__":
     if "--seeds" in sys.argv:
