@@ -4,6 +4,7 @@
 #include "lib/sim/plan.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,17 +243,18 @@ static int assign_rest(struct work *w)
     return 0;
 }
 
-/* Takes flows off links that carry more than their bound, where they can go elsewhere within it.
- * Returns how many links are left. */
-static uint32_t relieve_links(struct work *w)
+/* Takes flows off links that carry more than their limit, where they can go elsewhere within it:
+ * off those between switches, or off those of NICs. Returns how many links are left. */
+static uint32_t relieve_links(struct work *w, bool between)
 {
     const double *load = ft_placement_load(w->placement);
     uint32_t left = 0;
 
-    for (uint32_t link = 0; link < ft_topology_ports(w->in->topology); link++) {
+    for (uint32_t link = 0; link < ft_links_of(w->in->topology); link++) {
         uint32_t n;
 
-        if (w->bounds.set[link] == FT_NONE || load[link] <= w->limit[link])
+        if ((w->bounds.set[link] != FT_NONE) != between || load[link] <= w->limit[link] ||
+            !ft_link_chosen(w->in->topology, link))
             continue;
         n = ft_placement_list(w->placement, link, w->flows, w->in->count);
         for (uint32_t i = 0; i < n && load[link] > w->limit[link]; i++)
@@ -266,7 +268,7 @@ static void relieve_equal(struct work *w)
 {
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ft_placement_visits(w->placement, 1u << 2 * round);
-        if (relieve_links(w) == 0)
+        if (relieve_links(w, true) == 0)
             return;
     }
 }
@@ -290,11 +292,32 @@ static void lower_equal(struct work *w)
     for (double most = most_flows(w); most > 1; most--) {
         for (uint32_t i = 0; i < ft_links_of(w->in->topology); i++)
             w->limit[i] = w->bounds.set[i] == FT_NONE ? w->in->count : most - 1;
-        for (uint32_t round = 0; round < ROUNDS && relieve_links(w) > 0; round++)
+        for (uint32_t round = 0; round < ROUNDS && relieve_links(w, true) > 0; round++)
             ft_placement_visits(w->placement, 1u << 2 * (round + 1));
         if (most_flows(w) >= most)
             return;
     }
+}
+
+/* Whatever the search for links has cost the ports of NICs: as evenly as links between switches
+ * allow, of which none gets more than the fullest has, nor more than its share if it has not. */
+static int relieve_nics(struct work *w)
+{
+    const double *load = ft_placement_load(w->placement);
+    double most = most_flows(w);
+    int rc;
+
+    for (uint32_t i = 0; i < ft_links_of(w->in->topology); i++) {
+        uint32_t set = w->bounds.set[i];
+
+        w->limit[i] = set == FT_NONE ? w->in->count
+                                     : fmin(most, fmax(load[i], ft_bound_flows(&w->bounds, set)));
+    }
+    rc = limit_nics(w, true);
+    ft_placement_visits(w->placement, 1);
+    for (uint32_t round = 0; rc == 0 && round < ROUNDS && relieve_links(w, false) > 0; round++)
+        ft_placement_visits(w->placement, 1u << 2 * (round + 1));
+    return rc;
 }
 
 static uint32_t fullest(const struct work *w, double *share)
@@ -355,11 +378,14 @@ static int assign_flows(struct work *w)
         return rc;
     if (w->plan->equal)
         relieve_equal(w);
-    if (!in->previous && w->plan->equal)
-        lower_equal(w);
-    else if (!in->previous)
+    if (in->previous)
+        return 0;
+    if (!w->plan->equal) {
         relieve_fullest(w);
-    return 0;
+        return 0;
+    }
+    lower_equal(w);
+    return relieve_nics(w);
 }
 
 /* The plan before, as far as it is alive; flows of which nothing is left are lost. */

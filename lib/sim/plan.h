@@ -12,7 +12,9 @@
  * rate, so that no link of a leaf carries more than an even share and the largest flow, at most
  * twice the least possible; then the fullest link is relieved as long as a chain of moves does.
  * Where links are missing or the fabric is irregular: flows without a path get one by chains of
- * moves, within each leaf's ceil(flows / links) where that is found, else beyond it.
+ * moves, within each leaf's ceil(flows / links) where that is found, else beyond it; and what that
+ * puts on one port of a NIC that has several goes to the others, where links between switches do
+ * not get more by it and a chain is found.
  *
  * With a previous plan only flows without a living path get a new one, and those that chains move
  * for them: breadth first, so the fewest. Deterministic. Pure. Thread: any.
