@@ -263,22 +263,24 @@ struct greedy {
 static uint32_t by_load(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)
 {
     struct greedy *g = arg;
-    uint32_t best = UINT32_MAX, chosen = 0;
+    uint32_t links[FT_PATH_LINKS_MAX], count, best = UINT32_MAX, chosen = 0;
 
     (void)flow;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t most = 0;
 
-        for (uint32_t k = 0; k < paths[i].hop_count; k++)
-            if (ft_link_chosen(g->t, paths[i].hops[k].out) && g->flows[paths[i].hops[k].out] > most)
-                most = g->flows[paths[i].hops[k].out];
+        count = ft_path_links(g->t, &paths[i], links);
+        for (uint32_t k = 0; k < count; k++)
+            if (ft_link_chosen(g->t, links[k]) && g->flows[links[k]] > most)
+                most = g->flows[links[k]];
         if (most < best) {
             best = most;
             chosen = i;
         }
     }
-    for (uint32_t k = 0; k < paths[chosen].hop_count; k++)
-        g->flows[paths[chosen].hops[k].out]++;
+    count = ft_path_links(g->t, &paths[chosen], links);
+    for (uint32_t k = 0; k < count; k++)
+        g->flows[links[k]]++;
     return chosen;
 }
 

@@ -221,6 +221,14 @@ class Whatif(unittest.TestCase):
             self.assertEqual(hottest["switch"], "leaf0")
             self.assertEqual(hottest["port"], f"up{place}-0")
 
+    def test_greedy_looks_at_both_ports_of_a_nic(self):
+        """Two flows from one NIC on two planes, and two to one: a port of it each."""
+        fabric = paper.two_planes(2, 4, 3)
+        for flows in ([("h0-0", "h1-0", SPEED), ("h0-0", "h1-1", SPEED)],
+                      [("h0-0", "h1-0", SPEED), ("h0-1", "h1-0", SPEED)]):
+            greedy = self.compare(fabric, flows, "--policy", "greedy")["greedy"]
+            self.assertEqual(greedy["slowest_share"]["max"], 1)
+
     def test_spraying_by_packet_and_by_flowlet(self):
         """One flow over two spines. By packet each link carries half of it, always; 16 flowlets on a
         random spine each: the fuller link carries 1/2 + E|B - 8| / 16 of it, B binomial of 16 and 1/2,
