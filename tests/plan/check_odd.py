@@ -9,10 +9,12 @@ import json
 import os
 import pathlib
 import random
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -117,6 +119,31 @@ def split(f, src, dst, dead=()):
     return parts
 
 
+def crc32(src, dst, sport):
+    return zlib.crc32(bytes(map(int, (src + "." + dst).split("."))) + struct.pack(">HHB", sport, 4791, 17))
+
+
+def hashed(f, src, dst, door, value, dead):
+    """The path by a hash whose remainder is the choice of each switch, in the order of its ports; None: no way."""
+    left, hops = far(f, dst, dead), []
+    order = list(f.links) + [end for ((_, _, ends),) in f.hosts.values() for end in ends]
+    at, down, came = door[0], False, door[1]
+    if door in dead or left.get((at, False), 9) >= 5:
+        return None
+    while True:
+        n = left[at, down]
+        outs = [end for end in order if end[0] == at and end not in dead and (
+            f.at.get(end) == dst if n == 0 else end in f.links and
+            (LEVEL[f.switches[at]] > LEVEL[f.switches[f.links[end][0]]] or not down) and
+            left.get((f.links[end][0], down or LEVEL[f.switches[at]] > LEVEL[f.switches[f.links[end][0]]]), 9) == n - 1)]
+        out = outs[value % len(outs)]
+        hops.append({"switch": at, "in": came, "out": out[1]})
+        if n == 0:
+            return hops
+        down = down or LEVEL[f.switches[at]] > LEVEL[f.switches[f.links[out][0]]]
+        at, came = f.links[out]
+
+
 def rise(f, flows, parts):
     """Rates of flows on all of their links at once: all rise alike until a link is full, or the flow content."""
     def room(link):
@@ -208,6 +235,41 @@ class Odd(unittest.TestCase):
                 most = 400 * max((part for link, part in parts.items() if link in f.links), default=0)
                 self.assertAlmostEqual(found["flowlet"]["flows_most"]["mean"], most, delta=12)
                 self.assertAlmostEqual(found["ecmp"]["flows_most"]["mean"], most, delta=32)
+
+    def test_named_hash(self):
+        """Captured flows by the switches' CRC32, as they were and with something down."""
+        for seed in range(SEEDS):
+            f, flows, failed, dead = self.case(seed)
+            rng = random.Random(seed)
+            records, paths = [], []
+            for a, b, _ in flows:
+                door = f.hosts[a][0][2][0]
+                ends = paper.address(f, a), paper.address(f, b)
+                sport = rng.randint(0xc000, 0xffff)
+                hops = hashed(f, a, b, door, rng.randrange(1 << 30), ())
+                if hops is None:
+                    continue
+                paths.append(hashed(f, a, b, door, crc32(*ends, sport), dead))
+                records.append({"schema": "fabrictrace.path.v1", "window_start_ms": 1700000000000,
+                                "window_end_ms": 1700000010000, "role": "data", "state": "resolved", "hops": hops,
+                                "flow": {"src": ends[0], "dst": ends[1], "sport": sport, "dport": 4791, "proto": 17},
+                                "rate_bps": SPEED // 200})
+            if not records or None in paths:
+                continue
+            (self.folder / "t.yaml").write_text(f.yaml())
+            (self.folder / "r.ndjson").write_text("".join(json.dumps(r) + "\n" for r in records))
+            words = ["--failed", ",".join("/".join(end) for end in failed)] if failed else []
+            with self.subTest(seed=seed):
+                done = subprocess.run([PROGRAM, "whatif", "--topology", str(self.folder / "t.yaml"), "--records",
+                                       str(self.folder / "r.ndjson"), "--json", "--policy", "crc32", "--draws", "1",
+                                       *words], text=True, capture_output=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                found = {r["figures"]["policy"]: r["figures"] for r in map(json.loads, done.stdout.splitlines())}
+                count = collections.Counter((h["switch"], h["out"]) for path in paths for h in path)
+                self.assertEqual(found["crc32"]["flows_most"]["max"],
+                                 max((n for link, n in count.items() if link in f.links), default=0))
+                moves = sum(path != r["hops"] for path, r in zip(paths, records))
+                self.assertEqual(found["crc32"]["moves"]["max"], moves)
 
     def test_some_of_many_paths(self):
         """Of 1,536 paths over 48 spines 1,024 are kept: of each spine as many, but for one. Of two paths, where one
