@@ -206,13 +206,15 @@ static int judge(struct ft_plan_job *p)
     return rc;
 }
 
-static int measure(const struct ft_plan_job *p, const struct ft_path *paths,
+/* dead: what no flow can take then, by port; NULL: none. */
+static int measure(const struct ft_plan_job *p, const bool *dead, const struct ft_path *paths,
                    struct ft_plan_state *state)
 {
     const struct ft_captured *c = &p->captured;
     struct ft_policy_input in = {.topology = c->inputs.topology,
                                  .demands = c->inputs.flows.demands,
-                                 .count = c->inputs.flows.count};
+                                 .count = c->inputs.flows.count,
+                                 .dead = dead};
     uint32_t *first = calloc((size_t)in.count + 1, sizeof(*first));
     double *times_s = calloc((size_t)p->times.count + 1, sizeof(*times_s));
     double *rate_bps = calloc((size_t)in.count + 1, sizeof(*rate_bps));
@@ -286,9 +288,9 @@ static int make(struct ft_plan_job *p)
             rc = ft_plan_ports(p, &dropped);
     }
     if (rc == 0)
-        rc = measure(p, c->paths, &p->before);
+        rc = measure(p, NULL, c->paths, &p->before);
     if (rc == 0)
-        rc = measure(p, p->paths, &p->after);
+        rc = measure(p, p->dead, p->paths, &p->after);
     report_unknown(p);
     return rc;
 }

@@ -194,6 +194,18 @@ class Case:
         self.folder.cleanup()
 
 
+def imbalance(fabric, loads, both, upwards):
+    """FIM of flows over the links of leaves that are not down, whose groups have more than one and carry any."""
+    parts = []
+    for leaf in {s for s, _ in fabric.cables if s.startswith("leaf")}:
+        links = [end if upwards else far for end, far in fabric.cables.items()
+                 if end[0] == leaf and end[1] > UP and end not in both]
+        flows = [loads[link] for link in links]
+        if len(flows) > 1 and any(flows):
+            parts += [len(flows) * n / sum(flows) for n in flows]
+    return 100 * sum(abs(x - 1) for x in parts) / len(parts)
+
+
 def judge(test, case, down=frozenset()):
     """(fullest link planned, best, bound, moves, fewest)"""
     plan, both = case.plan(down)
@@ -213,6 +225,9 @@ def judge(test, case, down=frozenset()):
         test.assertFalse(both & set(links_of(after[f])))
         for link in links_of(after[f]):
             loads[link] += int(case.rates[f]) / SPEED
+    count = collections.Counter(link for f in flows for link in links_of(after[f]))
+    for key, upwards in (("fim_up", True), ("fim_down", False)):
+        test.assertAlmostEqual(plan["after"][key], imbalance(fabric, count, both, upwards), 3)
     fullest = max(loads.values())
     candidates = {f: list(fabric.paths(f, both)) for f in flows}
     least, fewest = best(flows, {f: int(case.rates[f]) / SPEED for f in flows}, now, candidates)
