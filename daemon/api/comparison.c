@@ -24,7 +24,7 @@
 #define WORK_OF_FLOW 10
 /* Memory of a flow, of one of its paths beside that, and of a port. */
 #define BYTES_OF_FLOW ((size_t)1500)
-#define BYTES_OF_PATH (sizeof(struct ft_path) + 8 * FT_PATH_LINKS_MAX + 48)
+#define BYTES_OF_PATH (sizeof(struct ft_path) + 8 * FT_PATH_LINKS_MAX + 56)
 #define BYTES_OF_PORT 300
 /* Between steps of one that nobody waits for. */
 #define ABANDONED_NS INT64_C(2000000)

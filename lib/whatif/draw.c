@@ -13,7 +13,7 @@
 /* Paths that a sprayed flow uses at most; where there are more, so many of them, evenly. */
 #define SPRAY_MAX 1024
 /* Of more paths than this the first are chosen from. */
-#define FOUND_MAX 65536
+#define FOUND_MAX 16384
 
 const char *ft_whatif_name(enum ft_whatif_policy policy)
 {
