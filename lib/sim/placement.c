@@ -191,23 +191,29 @@ const double *ft_placement_load(const struct ft_placement *p)
     return p->load;
 }
 
+/* A walk along one path. */
+struct along {
+    const struct ft_placement *p;
+    const struct ft_path *path;
+};
+
+static bool is_along(void *arg, uint32_t stage, const struct ft_hop *hop)
+{
+    const struct along *along = arg;
+    const struct ft_hop *own = &along->path->hops[stage];
+
+    return stage < along->path->hop_count && hop->in == own->in && hop->out == own->out &&
+           is_alive(along->p, hop);
+}
+
 bool ft_placement_valid(const struct ft_placement *p, uint32_t flow, const struct ft_path *path)
 {
     const struct ft_demand *d = &p->demands[flow];
+    struct along along = {p, path};
+    struct ft_path found;
 
-    for (uint32_t i = 0; i < path->hop_count; i++) {
-        if (!is_alive(p, &path->hops[i]))
-            return false;
-        if (i > 0 && ft_topology_port(p->t, path->hops[i - 1].out)->peer != path->hops[i].in)
-            return false;
-        if (ft_topology_port(p->t, path->hops[i].in)->switch_id !=
-            ft_topology_port(p->t, path->hops[i].out)->switch_id)
-            return false;
-    }
-    return path->hop_count > 0 &&
-           path->hop_count <= ft_paths_length(p->t, d->src_nic, d->dst_nic) &&
-           ft_topology_port(p->t, path->hops[0].in)->nic == d->src_nic &&
-           ft_topology_port(p->t, path->hops[path->hop_count - 1].out)->nic == d->dst_nic;
+    return ft_paths_walk(p->t, d->src_nic, d->dst_nic, is_along, &along, &found, 1, 1) > 0 &&
+           found.hop_count == path->hop_count;
 }
 
 static bool add_seeker(struct ft_placement *p, uint32_t at, uint32_t flow, uint32_t parent,

@@ -28,7 +28,7 @@ void ft_placement_free(struct ft_placement *p);
 /* What a link carries. */
 const double *ft_placement_load(const struct ft_placement *p);
 
-/* Whether a path of the flow is alive and between its NICs. */
+/* Whether it is one of the equal-cost paths between the NICs of the flow, and alive. */
 bool ft_placement_valid(const struct ft_placement *p, uint32_t flow, const struct ft_path *path);
 
 /* Finds the flow a path within the limits, moving at most `looks` other flows about. false: there

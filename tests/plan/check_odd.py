@@ -221,6 +221,30 @@ class Odd(unittest.TestCase):
                 self.same(spray["slowest_share"]["max"], min(r / flow[2] for r, flow in zip(rate, flows)))
         self.assertGreater(ways, SEEDS // 3)
 
+    def test_rates_of_a_plan(self):
+        """The slowest flow and the fullest link of whatif's plan are those of the paths that plan prints."""
+        for seed in range(SEEDS):
+            f, flows, failed, dead = self.case(seed)
+            words = ["--failed", ",".join("/".join(end) for end in failed)] if failed else []
+            done, found = self.whatif(f, flows, "--policy", "plan", *words)
+            if done.returncode == 65:
+                continue
+            with self.subTest(seed=seed):
+                plan = subprocess.run([PROGRAM, "plan", "--topology", str(self.folder / "t.yaml"), "--flows",
+                                       str(self.folder / "f.csv"), "--json", *words], text=True, capture_output=True)
+                parts, loads = [], collections.Counter()
+                for line, flow in zip(plan.stdout.splitlines(), flows):
+                    hops = json.loads(line)["hops"]
+                    links = [(h["switch"], h["out"]) for h in hops]
+                    self.assertFalse(dead & {*links, (hops[0]["switch"], hops[0]["in"])})
+                    parts.append(dict.fromkeys([("in", hops[0]["switch"], hops[0]["in"]), *links], 1))
+                    for link in links[:-1]:
+                        loads[link] += flow[2] / f.speeds[link]
+                self.assertEqual(len(parts), len(flows))
+                self.same(found["plan"]["slowest_share"]["max"],
+                          min(r / flow[2] for r, flow in zip(rise(f, flows, parts), flows)))
+                self.same(found["plan"].get("load_most", {}).get("max", 0), max(loads.values(), default=0))
+
     def test_chance(self):
         """Of 400 flows between two hosts each link has its part, but for what chance adds."""
         for seed in range(1, SEEDS, 3):
@@ -308,6 +332,23 @@ class Odd(unittest.TestCase):
             hops = json.loads(plan.stdout)["hops"]
             self.assertEqual([h["switch"][:len(want)] for h, want in zip(hops, way)], way)
             self.assertEqual(len(hops), len(way))
+
+    def test_a_longer_way_is_left_again(self):
+        """A plan for a port that was down is none once it is back: its leaf sends straight to the host."""
+        f = paper.two_tiers(3, 2, 1)
+        f.host("one", "10.9.0.1", [("leaf0", "one"), ("leaf2", "one")])
+        f.host("both", "10.9.0.2", [("leaf0", "both"), ("leaf1", "both")])
+        (self.folder / "t.yaml").write_text(f.yaml())
+        (self.folder / "f.csv").write_text(paper.csv(f, [("one", "both", SPEED)]))
+        tool = [PROGRAM, "plan", "--topology", str(self.folder / "t.yaml"), "--flows", str(self.folder / "f.csv"),
+                "--json"]
+        before = subprocess.run([*tool, "--failed", "leaf0/both,leaf2/one"], text=True, capture_output=True)
+        self.assertEqual([h["switch"][:4] for h in json.loads(before.stdout)["hops"]], ["leaf", "spin", "leaf"])
+        (self.folder / "p.json").write_text(before.stdout)
+        after = subprocess.run([*tool, "--previous", str(self.folder / "p.json")], text=True, capture_output=True)
+        record = json.loads(after.stdout)
+        self.assertTrue(record["moved"])
+        self.assertNotEqual((record["hops"][0]["switch"], len(record["hops"])), ("leaf0", 3))
 
 
 if __name__ == "__main__":
