@@ -333,6 +333,7 @@ static int change(struct run *r, const struct ft_topology *t, struct ft_policy_i
     if (rc)
         return rc;
     failed.dead = in->dead = r->dead;
+    in->cabled = t;
     r->left = ft_change_fabric(t, &failed, "whatif", stderr);
     in->topology = r->left;
     return r->left ? 0 : EX_OSERR;

@@ -247,7 +247,7 @@ static uint32_t by_position(void *arg, uint32_t flow, const struct ft_path *path
 
 int ft_policy_rail(const struct ft_policy_input *in, struct ft_path *paths)
 {
-    uint32_t *position = count_positions(in->topology);
+    uint32_t *position = count_positions(in->cabled ? in->cabled : in->topology);
     struct rail r = {in, position};
     int rc = position ? choose(in, by_position, &r, paths) : -ENOMEM;
 

@@ -17,7 +17,9 @@ struct ft_policy_input {
     const struct ft_topology *topology;
     const struct ft_demand *demands;
     uint32_t count;
-    const bool *dead;     /* by port; NULL: none */
+    const bool *dead; /* by port; NULL: none */
+    /* with NICs where they hang when nothing is down, by the same ids; NULL: topology */
+    const struct ft_topology *cabled;
     struct ft_task *task; /* pauses when the work of a step is done; NULL: nobody waits */
 };
 

@@ -205,6 +205,13 @@ class Whatif(unittest.TestCase):
         self.assertEqual(records["static"]["flows_most"]["max"], 1)
         self.assertEqual(records["rail"]["flows_most"]["max"], 3)
 
+    def test_rail_routes_stay_without_a_nic(self):
+        """The second NIC of leaf 1 is the second, whether the first one is down or not."""
+        fabric = paper.two_tiers(2, 4, 3)
+        for words in ([], ["--failed", "leaf1/host0"], ["--failed", "leaf1/host0,leaf0/host1"]):
+            rail = self.compare(fabric, [("h0-0", "h1-1", SPEED)], "--policy", "rail", *words)["rail"]
+            self.assertEqual(rail["hottest"], {"switch": "leaf0", "port": "up1-0"})
+
     def test_rails_count_before_hosts(self):
         """Two hosts of two NICs at each leaf, rail 1 of each named first: whatever comes on rail 0 for
         either host takes a path of its own, and so does rail 1, over as many spines."""
