@@ -10,7 +10,7 @@
 #include "lib/sim/loads.h"
 
 /* Of more paths than this the first are chosen from. */
-#define PATHS_MAX 4096
+#define PATHS_MAX 16384
 
 bool ft_policy_lives(const struct ft_policy_input *in, const struct ft_hop *hop)
 {

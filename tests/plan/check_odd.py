@@ -295,6 +295,13 @@ class Odd(unittest.TestCase):
                 moves = sum(path != r["hops"] for path, r in zip(paths, records))
                 self.assertEqual(found["crc32"]["moves"]["max"], moves)
 
+    def test_many_paths(self):
+        """5,120 paths by 80 spines: chance spreads 800 flows over all of them, as 10 of 80 do; FIM by METRICS is 25."""
+        f = paper.three_tiers(2, 1, 80, 64, 1)
+        _, found = self.whatif(f, [("h0-0-0", "h1-0-0", SPEED // 800)] * 800, "--policy", "ecmp", "--draws", "3")
+        up = next(layer for layer in found["ecmp"]["layers"] if layer["name"] == "leaf/up")
+        self.assertAlmostEqual(up["fim"]["mean"], 25, delta=5)
+
     def test_some_of_many_paths(self):
         """Of 1,536 paths over 48 spines 1,024 are kept: of each spine as many, but for one. Of two paths, where one
         spine has three links to the other leaf, each goes over a spine of its own."""
