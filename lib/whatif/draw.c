@@ -176,6 +176,19 @@ static int hash_other(struct hashing *h, uint32_t flow, const struct ft_tuple *t
     return rc;
 }
 
+/* Where a flow enters the fabric: by the port that it was observed on, but with another source port
+ * by that which its host's bond chooses, where this was learnt. */
+static uint32_t enter(const struct hashing *h, uint32_t flow, const struct ft_tuple *tuple)
+{
+    const struct ft_policy_input *in = &h->w->in;
+    uint32_t port = h->w->captured->paths[flow].hops[0].in;
+
+    if (h->policy == FT_WHATIF_LEARNT && tuple->sport != h->w->captured->flows[flow].tuple.sport)
+        ft_hashes_enter(h->w->hashes, in->topology, in->dead, in->demands[flow].src_nic, tuple,
+                        &port);
+    return port;
+}
+
 /* Flows by their headers, whose source ports are drawn but for the first of all. */
 static int assign_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed,
                          struct ft_path *paths)
@@ -190,7 +203,7 @@ static int assign_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64
 
         if (seed > 0 || i % w->pairs > 0)
             tuple.sport = (uint16_t)(0xc000 | (h.random & 0x3fff));
-        rc = hash_path(&h, flow, &tuple, w->captured->paths[flow].hops[0].in, &paths[i]);
+        rc = hash_path(&h, flow, &tuple, enter(&h, flow, &tuple), &paths[i]);
         if (rc == -EHOSTUNREACH)
             rc = hash_other(&h, flow, &tuple, &paths[i]);
         guessed += h.guessed;

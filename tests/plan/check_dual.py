@@ -160,6 +160,21 @@ class Planes(unittest.TestCase):
         self.assertAlmostEqual(plan["worst_load_bound"], 1, 2)
         self.assertGreaterEqual(plan["accuracy"], 0.99)
 
+    def test_new_ports_by_the_bonds_hash(self):
+        """whatif by learnt hashes: queue pairs that are made anew go where bonds send them, by either plane."""
+        job, rng, draws = job_on(0, layer34), random.Random(5), 200
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = hashed.Daemon(pathlib.Path(folder), records(job, layer34), topology())
+            try:
+                done = daemon.ask("whatif", "--json", "--policy", "learnt", "--draws", str(draws))
+            finally:
+                daemon.stop()
+        learnt = {r["figures"]["policy"]: r for r in map(json.loads, done.stdout.splitlines())}["learnt"]
+        self.assertEqual(learnt["guessed"], 0)
+        mean = sum(max(loads([(*f[:2], rng.randint(0xc000, 0xffff)) for f in job], layer34).values())
+                   for _ in range(2000)) / 2000
+        self.assertAlmostEqual(learnt["figures"]["flows_most"]["mean"], mean, delta=0.2)
+
     def test_port_down(self):
         """Its NIC's port to plane a is down: the flow has a port of plane b, whatever its hash says, and
         the leaf of that plane says which spine."""
