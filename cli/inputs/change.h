@@ -4,7 +4,7 @@
 /*
  * A fabric as it would be: with more spines, each wired as one of those there are, or with links
  * between switches, all or some, of another speed, or without those that are down: routing finds
- * what is the shortest way then. Ids of what was there stay; ports that are down lead nowhere.
+ * the shortest paths of the rest. Ids of what was there stay; ports that are down lead nowhere.
  */
 #include <stdint.h>
 #include <stdio.h>

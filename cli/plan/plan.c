@@ -253,7 +253,7 @@ static int load_previous(const struct ft_args *args, const struct ft_inputs *inp
     return rc == 0 ? 0 : rc == -EINVAL ? EX_DATAERR : rc == -ENOMEM ? EX_OSERR : EX_NOINPUT;
 }
 
-/* Takes what is down out of the fabric: routing finds the shortest way of what is left. */
+/* Takes what is down out of the fabric: routing finds the shortest paths of what is left. */
 static int take_out(struct ft_inputs *inputs)
 {
     const struct ft_fabric_change failed = {.dead = inputs->dead};

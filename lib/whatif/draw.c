@@ -272,17 +272,17 @@ static int find_paths(struct found *f, const struct ft_whatif *w, uint32_t flow)
     return f->count ? ft_policy_parts(f->paths, f->count, f->part) : -EHOSTUNREACH;
 }
 
-/* The path at a place between 0 and 1, of which each takes its part. */
-static const struct ft_path *path_at(const struct found *f, double place)
+/* The path at a position between 0 and 1, of which each takes its part. */
+static const struct ft_path *path_at(const struct found *f, double position)
 {
     uint32_t i = 0;
 
-    while (i + 1 < f->count && place >= f->part[i])
-        place -= f->part[i++];
+    while (i + 1 < f->count && position >= f->part[i])
+        position -= f->part[i++];
     return &f->paths[i];
 }
 
-/* The i-th of n places that divide them evenly, and not the same of every flow. */
+/* That at the i-th of n positions that divide them evenly, and not the same of every flow. */
 static const struct ft_path *path_of(const struct found *f, uint32_t n, uint32_t flow, uint32_t i)
 {
     return path_at(f, ((flow + (uint64_t)i * f->count / n) % f->count + 0.5) / f->count);
@@ -336,13 +336,13 @@ static int cut(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed, s
 
         rc = find_paths(&f, w, i);
         for (uint32_t k = 0; rc == 0 && k < w->flowlets; k++) {
-            double place;
+            double position;
 
             random = mix(random);
-            place = (double)(random >> 32) / 4294967296.0 + (double)(i % f.count) / f.count;
+            position = (double)(random >> 32) / 4294967296.0 + (double)(i % f.count) / f.count;
             p->paths[p->first[i] + k] =
                 f.n < f.count ? *path_of(&f, f.n, i, (uint32_t)((random >> 32) * f.n >> 32))
-                              : *path_at(&f, place < 1 ? place : place - 1);
+                              : *path_at(&f, position < 1 ? position : position - 1);
         }
         ft_task_spend(w->task, w->flowlets / 4);
         f.n = f.n < w->flowlets ? f.n : w->flowlets;

@@ -131,11 +131,16 @@ def hashed(f, src, dst, door, value, dead):
     if door in dead or left.get((at, False), 9) >= 5:
         return None
     while True:
-        n = left[at, down]
-        outs = [end for end in order if end[0] == at and end not in dead and (
-            f.at.get(end) == dst if n == 0 else end in f.links and
-            (LEVEL[f.switches[at]] > LEVEL[f.switches[f.links[end][0]]] or not down) and
-            left.get((f.links[end][0], down or LEVEL[f.switches[at]] > LEVEL[f.switches[f.links[end][0]]]), 9) == n - 1)]
+        n, outs = left[at, down], []
+        for end in order:
+            if end[0] != at or end in dead:
+                continue
+            if n == 0:
+                outs += [end] * (f.at.get(end) == dst)
+            elif end in f.links:
+                b = f.links[end][0]
+                falls = LEVEL[f.switches[at]] > LEVEL[f.switches[b]]
+                outs += [end] * ((falls or not down) and left.get((b, down or falls), 9) == n - 1)
         out = outs[value % len(outs)]
         hops.append({"switch": at, "in": came, "out": out[1]})
         if n == 0:
@@ -313,7 +318,8 @@ class Odd(unittest.TestCase):
         f = paper.two_tiers(2, 2, 1)
         for k in (1, 2):
             f.link("spine0", f"more{k}", "leaf1", f"more{k}")
-        _, found = self.whatif(f, [("h0-0", "h1-0", SPEED)], "--policy", "spray,flowlet", "--spray", "2", "--draws", "9")
+        _, found = self.whatif(f, [("h0-0", "h1-0", SPEED)], "--policy", "spray,flowlet", "--spray", "2",
+                               "--draws", "9")
         self.assertEqual(found["spray"]["load_most"]["max"], 0.5)
         self.assertLess(found["flowlet"]["load_most"]["min"], 1)
 
