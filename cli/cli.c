@@ -31,9 +31,9 @@
 #include "cli/traces/chakra.h"
 #include "cli/whatif/whatif.h"
 
-/* window: that the answer is of, where it is not the last. */
+/* window, since: that the answer is of, where it is not the last window; NULL. */
 static int show(const struct ft_args *args, const struct ft_value *root,
-                const struct ft_value *window)
+                const struct ft_value *window, const struct ft_since *since)
 {
     static int (*const shows[FT_COMMANDS])(const struct ft_screen *, const struct ft_value *) = {
         [FT_COMMAND_PATHS] = ft_show_paths,         [FT_COMMAND_LINKS] = ft_show_links,
@@ -57,6 +57,7 @@ static int show(const struct ft_args *args, const struct ft_value *root,
     ft_screen_init(&screen, stdout);
     screen.layout = (struct ft_layout){args->sort, args->columns};
     screen.window = window;
+    screen.since = since;
     if (args->wide)
         screen.width = 0;
     if (args->command == FT_COMMAND_MATRIX)
@@ -82,22 +83,27 @@ static bool stands(const struct ft_args *args, const struct ft_value *root)
 /* Asks the daemon and shows the answer. An exit status; *failed: -errno of what went wrong then. */
 static int ask(const struct ft_args *args, int *failed)
 {
-    struct ft_answer *answer = NULL, *past = NULL;
+    struct ft_answer *answer = NULL, *past = NULL, *active = NULL;
     const struct ft_value *window = NULL;
+    struct ft_since since = {.from_ms = args->from_ms, .to_ms = args->has_to ? args->to_ms : 0};
     bool standing = false;
     int rc = args->has_at ? ft_fetch_window(args, &past, stderr) : 0;
 
     if (rc == 0)
         rc = ft_fetch(args, &answer, stderr);
+    if (rc == 0 && args->has_from && !args->json)
+        rc = ft_fetch_kept(args, &since.kept_ms, &active, stderr);
+    since.active = active ? ft_value_get(ft_answer_root(active), "records") : NULL;
     if (rc == 0) {
         if (past)
             window = ft_value_at(ft_value_get(ft_answer_root(past), "records"), 0);
         standing = stands(args, ft_answer_root(answer));
-        *failed = show(args, ft_answer_root(answer), window);
+        *failed = show(args, ft_answer_root(answer), window, args->has_from ? &since : NULL);
         rc = standing ? FT_EXIT_STANDS : EX_OK;
     }
     ft_answer_free(answer);
     ft_answer_free(past);
+    ft_answer_free(active);
     return rc;
 }
 

@@ -114,6 +114,23 @@ static int check_together(const struct ft_args *args, FILE *err)
     return 0;
 }
 
+/* The same of the times that events are asked for. */
+static int check_events(const struct ft_args *args, FILE *err)
+{
+    if (!args->has_from && !args->has_to)
+        return 0;
+    if (args->follow)
+        return ft_args_complain(err, args->command,
+                                "--follow starts now: it cannot be combined with --since");
+    if (args->has_at)
+        return ft_args_complain(err, args->command, "takes --at or --since, not both");
+    if (!args->has_from)
+        return ft_args_complain(err, args->command, "--until goes with --since");
+    if (args->has_to && args->to_ms <= args->from_ms)
+        return ft_args_complain(err, args->command, "--until is not after --since");
+    return 0;
+}
+
 static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
 {
     int words = argc - optind;
@@ -140,6 +157,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     if (args->follow && args->has_at)
         return ft_args_complain(err, args->command,
                                 "--follow starts now: it cannot be combined with --at");
+    if (args->command == FT_COMMAND_EVENTS && check_events(args, err))
+        return EX_USAGE;
     if (args->command == FT_COMMAND_WHATIF && args->has_at &&
         (args->records || args->flows || args->chakra))
         return ft_args_complain(err, args->command,
@@ -148,7 +167,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return ft_args_complain(err, args->command,
                                 "--loads does not ask the daemon: it cannot be combined with --at");
     if (args->command == FT_COMMAND_PATHS && args->has_at &&
-        (!args->has_flow || args->state || args->host || args->limit))
+        (!args->has_flow || args->state || args->host || args->switch_name || args->job ||
+         args->limit))
         return ft_args_complain(err, args->command,
                                 "--at needs --flow and takes no other filter: of past windows only "
                                 "the paths of elephants are kept, each by its flow");

@@ -60,6 +60,7 @@ struct ft_args {
     bool help; /* of the command; of the program when there is none */
     bool version;
     const char *state, *host, *group, *kind; /* filters, NULL: all */
+    const char *switch_name;                 /* likewise */
     const char *comm, *op;                   /* of matrix and ranks, NULL: all */
     enum ft_matrix_by by;
     bool messages, csv;
@@ -71,6 +72,8 @@ struct ft_args {
     uint64_t at_ms; /* the window that holds this moment, instead of now */
     bool has_from;
     uint64_t from_ms; /* events, or messages, since then */
+    bool has_to;
+    uint64_t to_ms; /* events before then */
     bool has_flow;
     struct ft_tuple flow;
     uint64_t last_ms;           /* of record */
@@ -88,7 +91,7 @@ struct ft_args {
     uint64_t limit;             /* 0: the daemon's */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
-    const char *job;        /* of a diagnosis, moves, plan, export; NULL: all, or none */
+    const char *job;        /* of paths, events, a diagnosis, moves, plan, export; NULL: all */
     const char *operations; /* file of a diagnosis without a daemon */
     const char *incident;   /* file of a diagnosis of what was kept */
     const char *chakra, *network, *system, *groups; /* of whatif: traces and files of ASTRA-sim */

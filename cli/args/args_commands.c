@@ -10,16 +10,21 @@
 #include "cli/args/args_options.h"
 
 const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
-    [FT_COMMAND_PATHS] = {"paths", "[--state STATE] [--host HOST] [--flow FLOW] [--limit N]",
-                          "the leaf-spine path of every flow, now"},
-    [FT_COMMAND_LINKS] = {"links", "[--group GROUP]", "load of every directed link, last window"},
+    [FT_COMMAND_PATHS] =
+        {"paths",
+         "[--state STATE] [--host HOST] [--switch SWITCH] [--job JOB] [--flow FLOW] [--limit N]",
+         "the leaf-spine path of every flow, now"},
+    [FT_COMMAND_LINKS] = {"links", "[--group GROUP] [--switch SWITCH]",
+                          "load of every directed link, last window"},
     [FT_COMMAND_IMBALANCE] = {"imbalance", "[--loads N,N,...]",
                               "how uneven each ECMP group is, and whether chance explains it"},
     [FT_COMMAND_COLLISIONS] = {"collisions", "",
                                "links that carry several elephants while a sibling has room"},
     [FT_COMMAND_EVENTS] =
-        {"events", "[--kind KIND] [--follow [--interval SECONDS]]",
-         "active events: collisions, links down, silent exporters, congestion ..."},
+        {"events",
+         "[--kind KIND] [--host HOST] [--switch SWITCH] [--job JOB] [--since TIME] [--until TIME] "
+         "| --follow [--interval SECONDS]",
+         "what is wrong now, or was: collisions, links down, silent exporters ..."},
     [FT_COMMAND_TOP] = {"top", "[--interval SECONDS]",
                         "the fabric at a glance, kept fresh: events, groups, fullest links"},
     [FT_COMMAND_EXPLAIN] = {"explain", "FLOW | LINK | GROUP | JOB",

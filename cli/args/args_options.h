@@ -72,6 +72,10 @@ enum {
     OPT_BROKERS,
     OPT_PROPERTIES,
     OPT_FROM,
+    OPT_SINCE,
+    OPT_UNTIL,
+    OPT_SWITCH,
+    OPT_JOB,
     OPT_FILTER
 };
 

@@ -137,9 +137,17 @@ static int parse_moment(struct ft_args *args, int c, const char *value, FILE *er
             err, args->command,
             "--%s takes a time that is over: 10:41, 10:41:20, '2026-11-20 10:41:20', "
             "2026-11-20T10:41:20Z, -5m or @SECONDS; '%s' is not one",
-            c == OPT_AT ? "at" : "from", value);
-    *(c == OPT_AT ? &args->has_at : &args->has_from) = true;
-    *(c == OPT_AT ? &args->at_ms : &args->from_ms) = (uint64_t)moment.ms;
+            ft_args_option_name(c), value);
+    if (c == OPT_AT) {
+        args->has_at = true;
+        args->at_ms = (uint64_t)moment.ms;
+    } else if (c == OPT_UNTIL) {
+        args->has_to = true;
+        args->to_ms = (uint64_t)moment.ms;
+    } else {
+        args->has_from = true;
+        args->from_ms = (uint64_t)moment.ms;
+    }
     return 0;
 }
 
@@ -198,6 +206,12 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
     case OPT_GROUP:
         args->group = value;
         break;
+    case OPT_SWITCH:
+        args->switch_name = value;
+        break;
+    case OPT_JOB:
+        args->job = value;
+        break;
     case OPT_KIND:
         args->kind = value;
         break;
@@ -232,6 +246,8 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
         break;
     case OPT_AT:
     case OPT_FROM:
+    case OPT_SINCE:
+    case OPT_UNTIL:
         return parse_moment(args, c, value, err);
     case OPT_FILTER:
         return parse_filter(args, value, err);

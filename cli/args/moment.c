@@ -32,7 +32,7 @@ static bool skip(const char **at, const char *any)
     return true;
 }
 
-/* "-5m": milliseconds. */
+/* "-5m" or "5m": milliseconds. */
 static bool parse_ago(const char *text, int64_t *ms)
 {
     static const struct {
@@ -41,7 +41,8 @@ static bool parse_ago(const char *text, int64_t *ms)
     } units[] = {
         {'s', MS_PER_S}, {'m', 60 * MS_PER_S}, {'h', 3600 * MS_PER_S}, {'d', 86400 * MS_PER_S}};
 
-    if (!skip(&text, "-") || !number(&text, 1, 6, ms))
+    skip(&text, "-");
+    if (!number(&text, 1, 6, ms))
         return false;
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (text[0] == units[i].unit && text[1] == '\0') {
@@ -117,9 +118,7 @@ int ft_moment_parse(const char *text, struct ft_wall now, struct ft_wall *moment
 {
     int64_t ms, s;
 
-    if (*text == '-') {
-        if (!parse_ago(text, &ms))
-            return -EINVAL;
+    if (parse_ago(text, &ms)) {
         ms = now.ms - ms;
     } else if (*text == '@') {
         text++;

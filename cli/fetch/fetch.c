@@ -117,12 +117,15 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
     }
     add_parameter(w, &separator, "state", args->state);
     add_parameter(w, &separator, "job", args->job);
+    add_parameter(w, &separator, "switch", args->switch_name);
     add_parameter(w, &separator, "host", args->host);
     add_parameter(w, &separator, "group", args->group);
     add_parameter(w, &separator, "comm", args->comm);
     add_parameter(w, &separator, "op", args->op);
     if (args->has_from)
         add_number(w, &separator, "from_ms", args->from_ms);
+    if (args->has_to)
+        add_number(w, &separator, "to_ms", args->to_ms);
     if (args->has_at)
         add_number(w, &separator, "at_ms", args->at_ms);
     if (args->limit)
@@ -413,6 +416,10 @@ static struct named named_by(const struct ft_args *args)
     if (args->host)
         return (struct named){"host",     args->host, FT_COMMAND_TOPOLOGY, "hosts", "name",
                               "topology", EX_NOHOST};
+    if (args->switch_name)
+        return (struct named){
+            "switch",   args->switch_name, FT_COMMAND_TOPOLOGY, "switches", "name",
+            "topology", EX_USAGE};
     if (args->group)
         return (struct named){"group", args->group, FT_COMMAND_LINKS, "records",
                               "group", "imbalance", EX_USAGE};
@@ -431,8 +438,10 @@ static bool is_listed(const struct ft_args *args, const struct named *named, FIL
     bool known;
 
     all.command = named->from;
-    all.host = all.group = all.state = all.comm = all.op = NULL;
-    all.has_flow = false;
+    all.host = all.group = all.state = all.comm = all.op = all.kind = NULL;
+    all.switch_name = all.job = NULL;
+    all.has_flow = all.has_from = all.has_to = false;
+    all.has_at = args->has_at && named->from == FT_COMMAND_LINKS;
     all.limit = 0;
     if (fetch(&all, NULL, &answer, err))
         return true;
@@ -451,7 +460,9 @@ static bool is_job(const struct ft_args *args, FILE *err)
 
     one.command = FT_COMMAND_EXPLAIN;
     one.name = args->job;
-    one.job = NULL;
+    one.job = one.state = one.kind = NULL;
+    one.has_flow = one.has_from = one.has_to = one.has_at = false;
+    one.limit = 0;
     if (fetch(&one, "job", &answer, err))
         return true;
     known = !is_empty(ft_answer_root(answer));
@@ -486,7 +497,7 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
     if (records && ft_value_count(records) == 0 && args->kind)
         rc = unknown_kind(args->kind, err);
     else if (records && ft_value_count(records) == 0 &&
-             (args->host || args->group || args->comm || args->job))
+             (args->host || args->switch_name || args->group || args->comm || args->job))
         rc = unknown_name(args, err);
     if (rc) {
         ft_answer_free(*answer);
@@ -537,4 +548,22 @@ int ft_fetch_window(const struct ft_args *args, struct ft_answer **answer, FILE 
     ft_answer_free(*answer);
     *answer = NULL;
     return not_kept(args, err);
+}
+
+int ft_fetch_kept(const struct ft_args *args, uint64_t *kept_ms, struct ft_answer **active,
+                  FILE *err)
+{
+    struct ft_answer *windows;
+    int rc = ft_fetch_target(args, "/api/v1/windows?limit=1", &windows, err);
+
+    if (rc)
+        return rc;
+    *kept_ms = 0;
+    ft_value_uint(ft_value_at(ft_value_get(ft_answer_root(windows), "records"), 0),
+                  "window_start_ms", kept_ms);
+    ft_answer_free(windows);
+    rc = ft_fetch_target(args, "/api/v1/events", active, err);
+    if (rc == 0)
+        ft_answer_clean(*active);
+    return rc;
 }

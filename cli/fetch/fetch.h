@@ -22,6 +22,11 @@
  * what is; or as of ft_fetch(). */
 int ft_fetch_window(const struct ft_args *args, struct ft_answer **answer, FILE *err);
 
+/* What a look back needs beside its events: since when windows and events are kept, 0 where none
+ * is, and the events that are active now, which is the caller's. Returns as ft_fetch(). */
+int ft_fetch_kept(const struct ft_args *args, uint64_t *kept_ms, struct ft_answer **active,
+                  FILE *err);
+
 /* 0 and an answer of the caller's; else, after a complaint to err, the exit status: EX_UNAVAILABLE
  * without a daemon, FT_EXIT_NOT_FOUND, EX_NOHOST for a host that nobody knows, EX_USAGE for what
  * the daemon refuses, EX_PROTOCOL for an invalid answer, EX_OSERR without memory. */

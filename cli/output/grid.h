@@ -14,6 +14,7 @@
 
 #include "lib/base/clock.h"
 
+struct ft_since;
 struct ft_value;
 
 enum ft_colour {
@@ -47,6 +48,7 @@ struct ft_screen {
     struct ft_wall now; /* decides which times need a date */
     struct ft_layout layout;
     const struct ft_value *window;     /* that the figures are of, where it is over; NULL */
+    const struct ft_since *since;      /* of events, the time they are of; NULL: now */
     const struct ft_grid_watch *watch; /* NULL: nobody */
 };
 

@@ -15,6 +15,12 @@ int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *roo
 int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *root);
 /* One of them: a line with its link, and its victims below, at most so many. */
 int ft_show_collision(const struct ft_screen *screen, const struct ft_value *event, size_t victims);
+/* The time that events are of. */
+struct ft_since {
+    uint64_t from_ms, to_ms;       /* to_ms 0: now */
+    uint64_t kept_ms;              /* nothing is known of before; 0: that is not known */
+    const struct ft_value *active; /* the events that are active now */
+};
 int ft_show_events(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root);
 /* What ft_show_explain() shows of a link, group or job. */

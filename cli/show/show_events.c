@@ -8,10 +8,9 @@
 #include "cli/output/units.h"
 
 static const struct ft_column columns[] = {
-    {.title = "SEVERITY", .give_up = 2},
-    {.title = "KIND"},
-    {.title = "WHAT", .elastic = true},
-    {.title = "SINCE", .give_up = 1},
+    {.title = "SEVERITY", .give_up = 2}, {.title = "KIND"},
+    {.title = "WHAT", .elastic = true},  {.title = "SINCE", .give_up = 1},
+    {.title = "UNTIL", .give_up = 1}, /* of those that are over */
 };
 
 /* The worst first. */
@@ -40,15 +39,18 @@ struct ft_grid *ft_rows_events(void)
     return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
 }
 
-void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
+static void add_event(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now,
+                      bool active)
 {
     const char *severity = ft_value_str(record, "severity"), *kind = ft_value_str(record, "kind");
     const char *what = ft_value_str(record, "message");
-    enum ft_colour colour = ft_value_is(record, "severity", "critical")  ? FT_RED
-                            : ft_value_is(record, "severity", "warning") ? FT_YELLOW
-                                                                         : FT_PLAIN;
+    bool over = ft_value_true(record, "cleared");
+    enum ft_colour colour = over                                          ? FT_PLAIN
+                            : ft_value_is(record, "severity", "critical") ? FT_RED
+                            : ft_value_is(record, "severity", "warning")  ? FT_YELLOW
+                                                                          : FT_PLAIN;
     char time[FT_UNIT_BYTES];
-    uint64_t since;
+    uint64_t since, until;
 
     if (!what)
         what = ft_value_str(record, "subject");
@@ -59,7 +61,16 @@ void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, str
         ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(time, since, now));
     else
         ft_grid_skip(grid);
+    if (over && ft_value_uint(record, "time_ms", &until))
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(time, until, now));
+    else
+        ft_grid_cell(grid, FT_PLAIN, "%s", active ? "active" : "");
     about(grid, record);
+}
+
+void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
+{
+    add_event(grid, record, now, false);
 }
 
 /* Of no known severity: after the others. */
@@ -73,13 +84,76 @@ static size_t rank_of(const struct ft_value *record)
     return i;
 }
 
+/* The condition of an event that was asked for is active still: else it is over, or only happened.
+ */
+static bool is_active(const struct ft_value *active, const struct ft_value *record)
+{
+    const char *kind = ft_value_str(record, "kind"), *subject = ft_value_str(record, "subject");
+    uint64_t since = 0, other;
+
+    if (!kind || !subject || ft_value_true(record, "cleared"))
+        return false;
+    ft_value_uint(record, "since_ms", &since);
+    for (size_t i = 0; i < ft_value_count(active); i++)
+        if (ft_value_is(ft_value_at(active, i), "kind", kind) &&
+            ft_value_is(ft_value_at(active, i), "subject", subject) &&
+            ft_value_uint(ft_value_at(active, i), "since_ms", &other) && other == since)
+            return true;
+    return false;
+}
+
+/* ", events since 02:00:00: 5, 1 of them still active". */
+static void put_time(const struct ft_screen *screen, const struct ft_value *records)
+{
+    const struct ft_since *since = screen->since;
+    size_t active = 0;
+    char a[FT_UNIT_BYTES], b[FT_UNIT_BYTES];
+
+    for (size_t i = 0; i < ft_value_count(records); i++)
+        active += is_active(since->active, ft_value_at(records, i));
+    fprintf(screen->out, ", events since %s", ft_unit_time(a, since->from_ms, screen->now));
+    if (since->to_ms)
+        fprintf(screen->out, " until %s", ft_unit_time(b, since->to_ms, screen->now));
+    if (ft_value_count(records) == 0)
+        fputs(": none", screen->out);
+    else
+        fprintf(screen->out, ": %zu, %zu of them still active", ft_value_count(records), active);
+    if (since->kept_ms > since->from_ms)
+        fprintf(screen->out, " (nothing is kept of before %s)",
+                ft_unit_time(a, since->kept_ms, screen->now));
+    fputc('\n', screen->out);
+}
+
+/* Of a time: in the order in which they began. */
+static int show_past(const struct ft_screen *screen, const struct ft_value *root)
+{
+    const struct ft_value *records = ft_value_get(root, "records");
+    const char *fabric = ft_value_str(root, "fabric");
+    struct ft_grid *grid = ft_rows_events();
+    int rc;
+
+    ft_screen_text(screen, FT_BOLD, fabric ? fabric : "fabric");
+    put_time(screen, records);
+    for (size_t i = 0; i < ft_value_count(records); i++) {
+        const struct ft_value *record = ft_value_at(records, i);
+
+        add_event(grid, record, screen->now, is_active(screen->since->active, record));
+    }
+    rc = ft_grid_print(grid, screen, 0);
+    ft_grid_free(grid);
+    return rc;
+}
+
 int ft_show_events(const struct ft_screen *screen, const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
     size_t count = ft_value_count(records), ranks = sizeof(severities) / sizeof(severities[0]);
-    struct ft_grid *grid = ft_rows_events();
+    struct ft_grid *grid;
     int rc;
 
+    if (screen->since)
+        return show_past(screen, root);
+    grid = ft_rows_events();
     ft_text_window(screen, root);
     if (count == 0)
         fputs(", no active events\n", screen->out);

@@ -197,6 +197,58 @@ class Answers(unittest.TestCase):
         run("events", "--kind", "link_down", *self.at)
         self.assertEqual(self.server.target, "/api/v1/events?kind=link_down")
 
+    def test_events_of_a_time(self):
+        """One that is over, one that is active, and one that only happened, in their order."""
+        base = {"kind": "link_down", "severity": "critical", "subject": "leaf1/Ethernet51",
+                "message": "the link is down", "since_ms": 1795170000000, "time_ms": 1795170060000}
+        over = {**base, "cleared": True}
+        active = {**base, "since_ms": 1795170600000, "time_ms": 1795170600000}
+        happened = {**base, "kind": "path_change", "subject": "a flow", "since_ms": 1795170300000}
+        asked = []
+
+        class Answering(Handler):
+            def do_GET(handler):
+                records = [over, happened, active] if "from_ms" in handler.path else [active]
+                if "windows" in handler.path:
+                    records = [{"window_start_ms": 1795169000000}]
+                self.server.body = json.dumps({"fabric": "lab", "records": records}).encode()
+                asked.append(handler.path)
+                super().do_GET()
+
+        self.server.RequestHandlerClass = Answering
+        rc, out, err = run("events", "--since", "2026-11-20 10:00", "--until", "2026-11-20T11:00:00Z", "--kind",
+                           "link_down", "--switch", "leaf1", "--host", "gpu01", "--job", "88", *self.at)
+        self.assertEqual((rc, err), (1, ""))
+        self.assertEqual(asked[0], "/api/v1/events?kind=link_down&job=88&switch=leaf1&host=gpu01"
+                                   "&from_ms=1795168800000&to_ms=1795172400000")
+        lines = [" ".join(line.split()) for line in out.replace("2026-11-20 ", "").splitlines()]
+        self.assertEqual(lines, [
+            "lab, events since 10:00:00 until 11:00:00: 3, 1 of them still active "
+            "(nothing is kept of before 10:03:20)",
+            "SEVERITY KIND WHAT SINCE UNTIL",
+            "critical link_down the link is down 10:20:00 10:21:00",
+            "critical path_change the link is down 10:25:00",
+            "critical link_down the link is down 10:30:00 active"])
+        rc, out, _ = run("events", "--since", "@1795169000", "--json", *self.at)
+        self.assertEqual([json.loads(line) for line in out.splitlines()], [over, happened, active])
+        self.assertIn(", events since 2026-11-20 10:03:20: 3, 1 of them still active\n",
+                      run("events", "--since", "@1795169000", *self.at)[1])
+
+    def test_filters_by_switch_and_job(self):
+        self.give("paths")
+        run("paths", "--switch", "spine1", "--job", "88", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/paths?job=88&switch=spine1")
+        self.give("links")
+        run("links", "--switch", "spine1", *self.at)
+        self.assertEqual(self.server.target, "/api/v1/links?switch=spine1")
+        self.server.body = b'{"records":[]}'
+        self.server.routes = {"/api/v1/topology": b'{"switches":[{"name":"leaf1"}]}'}
+        self.assertEqual(run("links", "--switch", "leaf1", *self.at)[0], 0)
+        for words in (["links"], ["paths"], ["events"], ["events", "--since", "1h"]):
+            rc, out, err = run(*words, "--switch", "typo", *self.at)
+            self.assertEqual((rc, out), (64, ""))
+            self.assertIn("no switch 'typo' is known: fabrictrace topology lists them", err)
+
     def test_top_without_a_terminal_shows_one_picture(self):
         self.give_top()
         rc, out, err = run("top", *self.at)
