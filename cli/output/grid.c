@@ -42,6 +42,7 @@ void ft_screen_init(struct ft_screen *screen, FILE *out)
     screen->out = out;
     screen->layout = (struct ft_layout){NULL, NULL};
     screen->window = NULL;
+    screen->since = NULL;
     screen->watch = NULL;
     screen->now = ft_wall_now();
     screen->colour =
@@ -387,11 +388,49 @@ static void print_cell(const struct ft_screen *screen, const struct ft_column *c
         fprintf(screen->out, "%*s", (int)pad, "");
 }
 
+/* How many bytes of a text go on a line so wide, which ends between words where it can; *rest: what
+ * goes on the next one. */
+static size_t line_of(const char *text, size_t width, const char **rest)
+{
+    const char *end = text, *blank = NULL;
+    bool shown;
+
+    for (; *end && width; width--) {
+        if (*end == ' ')
+            blank = end;
+        end += ft_safe_character(end, &shown);
+    }
+    if (*end && *end != ' ' && blank)
+        end = blank;
+    *rest = end + strspn(end, " ");
+    return (size_t)(end - text);
+}
+
+/* A text that is too wide, on as many lines as it takes; the blanks before it are before each. */
+static void print_lines(const struct ft_screen *screen, const struct cell *cell, size_t width,
+                        size_t indent)
+{
+    size_t lead = strspn(cell->text, " ");
+    const char *text = cell->text + lead, *rest;
+
+    width = width > lead + CUT_LEAST ? width - lead : CUT_LEAST;
+    for (bool first = true; *text; text = rest, first = false) {
+        size_t n = line_of(text, width, &rest);
+
+        if (!first)
+            fprintf(screen->out, "\n%*s", (int)indent, "");
+        fprintf(screen->out, "%*s", (int)lead, "");
+        colour_on(screen, cell->colour);
+        put(screen->out, text, width_of(text) - width_of(text + n));
+        colour_off(screen, cell->colour);
+    }
+}
+
 /* row SIZE_MAX is the header. */
 static void print_row(const struct ft_grid *grid, const struct ft_screen *screen,
                       const size_t *width, unsigned indent, size_t row)
 {
-    size_t last = 0;
+    size_t last = 0, before = indent;
     bool first = true;
 
     for (size_t i = 0; i < grid->column_count; i++)
@@ -407,9 +446,12 @@ static void print_row(const struct ft_grid *grid, const struct ft_screen *screen
         if (row == SIZE_MAX)
             print_cell(screen, &grid->columns[i], grid->columns[i].title, FT_BOLD, width[i],
                        i == last);
+        else if (grid->columns[i].wraps && width_of(cell_at(grid, row, i)->text) > width[i])
+            print_lines(screen, cell_at(grid, row, i), width[i], before);
         else
             print_cell(screen, &grid->columns[i], cell_at(grid, row, i)->text,
                        cell_at(grid, row, i)->colour, width[i], i == last);
+        before += width[i] + GAP;
     }
     fputc('\n', screen->out);
 }

@@ -6,7 +6,8 @@
  *
  * What comes from records is untrusted: control characters never reach the terminal. A table that
  * is wider than the screen first gives up columns, the one with the highest `give_up` first, then
- * cuts its elastic column, so that no line wraps. A column without any text is left out.
+ * cuts its elastic column, so that no line wraps, or continues it on further lines. A column
+ * without any text is left out.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,6 +63,7 @@ struct ft_column {
     const char *title; /* in capitals; NULL for all columns: no header line */
     bool right;        /* aligned to the right: numbers */
     bool elastic;      /* may be cut; at most one */
+    bool wraps;        /* of an elastic one, the last: it continues below instead */
     unsigned give_up;  /* 0: never */
     bool number;       /* numbers aligned to the left, as of very different size */
 };

@@ -8,7 +8,7 @@
 static const struct ft_column columns[] = {
     {.title = NULL}, /* switch or host */
     {.title = NULL}, /* port */
-    {.elastic = true},
+    {.elastic = true, .wraps = true},
 };
 
 /* The finding, and below it what to do: one line would be too long for a terminal. */

@@ -265,6 +265,17 @@ class Answers(unittest.TestCase):
         rc, _, _ = run("links", env=environment(FABRICTRACE_ENDPOINT=self.server.endpoint))
         self.assertEqual(rc, 0)
 
+    def test_a_finding_is_not_cut(self):
+        """What is wrong and what to do are words: on a narrow terminal they take more lines."""
+        self.give("doctor")
+        for width in (60, 80):
+            rc, out = run_on_terminal(width, "doctor", *self.at, env=environment(NO_COLOR="1"))
+            self.assertEqual(rc, 1)
+            self.assertLessEqual(max(map(len, out.splitlines()[1:])), width)
+            words = " ".join(out.split())
+            self.assertIn("enable its sFlow exporter, and check that UDP 6343 is not blocked", words)
+            self.assertNotIn("...", words)
+
     def test_no_line_is_wider_than_the_terminal(self):
         for width in (60, 80, 132):
             self.give("paths")

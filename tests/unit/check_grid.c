@@ -71,6 +71,28 @@ START_TEST(narrow_screens_lose_columns_then_text_but_never_wrap)
 }
 END_TEST
 
+START_TEST(what_wraps_continues_below_between_words)
+{
+    static const struct ft_column two[] = {{.title = NULL}, {.elastic = true, .wraps = true}};
+    struct ft_grid *grid = ft_grid_new(two, 2);
+
+    ft_grid_cell(grid, FT_PLAIN, "leaf1");
+    ft_grid_cell(grid, FT_YELLOW, "the link to spine1 is down");
+    ft_grid_skip(grid);
+    ft_grid_cell(grid, FT_PLAIN, "  lo\303\266k at abcdefghijklmnopqrs");
+    prints(grid, 0, false,
+           "leaf1  the link to spine1 is down\n"
+           "         lo\303\266k at abcdefghijklmnopqrs\n");
+    prints(grid, 22, true,
+           "leaf1  \033[33mthe link to\033[0m\n"
+           "       \033[33mspine1 is down\033[0m\n"
+           "         lo\303\266k at\n"
+           "         abcdefghijklm\n"
+           "         nopqrs\n");
+    ft_grid_free(grid);
+}
+END_TEST
+
 /* Prints the grid by a layout and compares. */
 static void prints_by(const struct ft_grid *grid, struct ft_layout layout, const char *expected)
 {
@@ -233,6 +255,7 @@ END_TEST
 FT_UNIT_MAIN("grid", numbers_come_in_their_order, what_is_short_is_not_padded_on_a_narrow_screen,
              columns_of_one_title_are_chosen_together, columns_align_and_empty_ones_are_left_out,
              narrow_screens_lose_columns_then_text_but_never_wrap,
-             what_records_hold_cannot_drive_the_terminal, colour_is_outside_of_the_padding,
-             numbers_as_people_read_them, times_have_a_date_when_it_is_not_today,
-             verdicts_turn_at_their_thresholds, of_many_groups_few_are_luck)
+             what_wraps_continues_below_between_words, what_records_hold_cannot_drive_the_terminal,
+             colour_is_outside_of_the_padding, numbers_as_people_read_them,
+             times_have_a_date_when_it_is_not_today, verdicts_turn_at_their_thresholds,
+             of_many_groups_few_are_luck)
