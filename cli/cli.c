@@ -55,6 +55,7 @@ static int show(const struct ft_args *args, const struct ft_value *root,
     if (args->export)
         return ft_export_topology(stdout, root);
     ft_screen_init(&screen, stdout);
+    screen.err = stderr;
     screen.layout = (struct ft_layout){args->sort, args->columns};
     screen.window = window;
     screen.since = since;
@@ -175,12 +176,8 @@ static int run(const struct ft_args *args)
                               : "no communicator is known: there is nothing to draw");
         return EX_USAGE;
     }
-    if (rc == -EINVAL && (args->sort || args->columns)) {
-        fprintf(stderr,
-                "fabrictrace: --sort and --columns take names of columns, as the head of the table "
-                "has them\n");
+    if (rc == -EINVAL && (args->sort || args->columns))
         return EX_USAGE;
-    }
     if (rc < 0) {
         fprintf(stderr, "fabrictrace: %s%s%s\n", args->svg ? args->svg : "", args->svg ? ": " : "",
                 strerror(-rc));

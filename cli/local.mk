@@ -6,6 +6,7 @@ cli_libftcli_a_SOURCES = \
 	cli/loads.c cli/loads.h \
 	cli/args/args.c cli/args/args.h \
 	cli/args/args_commands.c \
+	cli/args/args_help.c \
 	cli/args/args_options.h \
 	cli/args/args_sim.c \
 	cli/args/args_table.c \

@@ -18,7 +18,7 @@
 #define DRAWS      20
 
 /* First pass: the command is the first word that is neither an option nor the value of one, and the
- * options' validity depends on it. */
+ * options' validity depends on it. The words help and version are as the options. */
 static int find_command(struct ft_args *args, int argc, char **argv, const struct option *longs,
                         FILE *err)
 {
@@ -31,10 +31,17 @@ static int find_command(struct ft_args *args, int argc, char **argv, const struc
             return 0;
     if (optind >= argc)
         return 0;
+    if (strcmp(argv[optind], "help") == 0) {
+        args->help = true;
+        if (optind + 1 >= argc)
+            return 0;
+        optind++;
+    } else if (strcmp(argv[optind], "version") == 0) {
+        args->version = true;
+        return 0;
+    }
     args->command = ft_args_command_of(argv[optind]);
-    if (args->command == FT_COMMAND_NONE)
-        return ft_args_complain(err, FT_COMMAND_NONE, "there is no command '%s'", argv[optind]);
-    return 0;
+    return args->command == FT_COMMAND_NONE ? ft_args_no_command(argv[optind], err) : 0;
 }
 
 /* The words behind the file are another command, with its options. */
@@ -270,9 +277,9 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
     args->pairs = 1;
     rc = find_command(args, argc, argv, longs, err);
     optind = 0;
-    while (rc == 0 && (c = getopt_long(argc, argv,
-                                       args->command == FT_COMMAND_REPLAY ? "+:hV" : ":hVo:", longs,
-                                       NULL)) != -1) {
+    while (rc == 0 && !args->help && !args->version &&
+           (c = getopt_long(argc, argv, args->command == FT_COMMAND_REPLAY ? "+:hV" : ":hVo:",
+                            longs, NULL)) != -1) {
         if (c == '?')
             rc = complain_option(args, argv[optind - 1], err);
         else if (c == ':')

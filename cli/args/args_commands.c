@@ -29,7 +29,8 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
                         "the fabric at a glance, kept fresh: events, groups, fullest links"},
     [FT_COMMAND_EXPLAIN] = {"explain", "FLOW | LINK | GROUP | JOB",
                             "one flow, link, group or job: its paths, the evidence, who shares it"},
-    [FT_COMMAND_TOPOLOGY] = {"topology", "", "switches, links and hosts as the daemon knows them"},
+    [FT_COMMAND_TOPOLOGY] = {"topology", "[--export]",
+                             "switches, links and hosts as the daemon knows them"},
     [FT_COMMAND_MATRIX] = {"matrix",
                            "[--comm ID] [--op OP] [--by WHAT] [--bytes | --messages] "
                            "[--csv | --svg FILE]",

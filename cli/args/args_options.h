@@ -3,8 +3,8 @@
 #define FT_CLI_ARGS_ARGS_OPTIONS_H
 /*
  * Options and commands of the command line by number: what args.c (the command line), args_table.c
- * (options, help, completion), args_values.c and args_sim.c (values of options) and args_commands.c
- * share. Nobody else includes this.
+ * (options, help, completion), args_values.c and args_sim.c (values of options), args_commands.c
+ * and args_help.c (what a person reads) share. Nobody else includes this.
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -90,6 +90,22 @@ struct ft_args_command {
     const char *help;
 };
 extern const struct ft_args_command ft_args_commands[FT_COMMANDS];
+
+/* The parts of the help, wrapped for the terminal: a sentence, an option, which labels may be too
+ * long for, the line of a command's usage, all commands in groups. */
+void ft_args_help_text(FILE *out, const char *text);
+void ft_args_help_item(FILE *out, const char *label, const char *text);
+void ft_args_help_usage(FILE *out, const char *name, const char *synopsis);
+void ft_args_help_commands(FILE *out);
+
+/* The commands in the order of the help; FT_COMMAND_NONE behind the last. */
+enum ft_command ft_args_command_at(size_t position);
+
+/* EX_USAGE, after a complaint with the name that is near. */
+int ft_args_no_command(const char *name, FILE *err);
+
+/* What an option of a command takes where that is a closed list, separated by blanks; NULL. */
+const char *ft_args_choices(enum ft_command command, int option);
 
 /* FT_COMMAND_NONE when no command has this name. */
 enum ft_command ft_args_command_of(const char *name);

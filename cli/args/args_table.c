@@ -27,7 +27,7 @@ static const struct {
 } options[] = {
     {{"state", required_argument, NULL, OPT_STATE},
      FOR(PATHS) | FOR(QPS),
-     "STATE    of paths: resolved, partial, multipath or unresolved; of queue pairs: paired, "
+     "STATE    in this state: resolved, partial, multipath, unresolved; of queue pairs: paired, "
      "reported, no_peer, several_peers ..."},
     {{"host", required_argument, NULL, OPT_HOST},
      FOR(PATHS) | FOR(QPS) | FOR(SPREAD) | FOR(EVENTS),
@@ -59,7 +59,7 @@ static const struct {
      "         continue, and print events as they begin and end, or records as they come"},
     {{"interval", required_argument, NULL, OPT_INTERVAL},
      FOR(TOP) | FOR(EVENTS) | FOR(CONSUME),
-     "SECONDS  between two updates, of events and a topic with --follow (2)"},
+     "SECONDS  between two updates (2)"},
     {{"loads", required_argument, NULL, OPT_LOADS},
      FOR(IMBALANCE),
      "N,N,...  flows per link: compute the figures here, without a daemon"},
@@ -110,8 +110,8 @@ static const struct {
      "         then serve the page and the API with the result, until Ctrl-C"},
     {{"at", required_argument, NULL, OPT_AT},
      FOR_PAST | FOR(WHATIF),
-     "TIME     in the window of that time: 10:41, '2026-11-20 10:41:20', -5m, @SECONDS; of paths "
-     "with --flow"},
+     "TIME     in the window of that time: 5m, 10:41, '2026-11-20 10:41:20', @SECONDS; paths takes "
+     "it with --flow"},
     {{"flows", required_argument, NULL, OPT_FLOWS},
      FOR(PLAN) | FOR(WHATIF),
      "FILE     flows as CSV: src,dst,rate_bps (-: standard input)"},
@@ -189,7 +189,7 @@ static const struct {
      "FILE     settings of librdkafka, one NAME=VALUE a line: security.protocol=ssl"},
     {{"from", required_argument, NULL, OPT_FROM},
      FOR(CONSUME),
-     "TIME     messages since then: 10:41, '2026-11-20 10:41:20', -5m, @SECONDS"},
+     "TIME     messages since then: 5m, 10:41, '2026-11-20 10:41:20', @SECONDS"},
     {{"filter", required_argument, NULL, OPT_FILTER},
      FOR(CONSUME),
      "N=VALUE  records with this member, as state=partial or flow.dst=10.0.3.1; repeatable"},
@@ -264,21 +264,37 @@ size_t ft_args_options_like(const char *name, size_t len)
 void ft_args_help(enum ft_command command, FILE *out)
 {
     if (command == FT_COMMAND_NONE) {
-        fprintf(out, "Usage: fabrictrace COMMAND [OPTION]...\n"
-                     "Which path every RoCEv2 flow takes, where flows collide, and whether that is "
-                     "luck.\n\nCommands:\n");
-        for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
-            fprintf(out, "  %-11s %s\n", ft_args_commands[i].name, ft_args_commands[i].help);
-        fprintf(out, "\nOptions of every command:\n");
+        fputs("Usage: fabrictrace COMMAND [OPTION]...\n", out);
+        ft_args_help_text(out,
+                          "Which path every RoCEv2 flow takes, where flows collide, and whether "
+                          "that is luck.");
+        fputs("\nCommands:\n", out);
+        ft_args_help_commands(out);
+        fputs("\nOptions of every command:\n", out);
     } else {
-        fprintf(out, "Usage: fabrictrace %s%s%s [OPTION]...\n%s\n\nOptions:\n",
-                ft_args_commands[command].name, *ft_args_commands[command].synopsis ? " " : "",
-                ft_args_commands[command].synopsis, ft_args_commands[command].help);
+        ft_args_help_usage(out, ft_args_commands[command].name, ft_args_commands[command].synopsis);
+        ft_args_help_text(out, ft_args_commands[command].help);
+        fputs("\nOptions:\n", out);
     }
-    for (size_t i = 0; i < OPTIONS; i++)
-        if (options[i].commands == FOR_ALL || options[i].commands & 1U << command)
-            fprintf(out, "  --%-9s %s\n", options[i].option.name, options[i].help);
-    fprintf(out, "\nSee fabrictrace(1).\n");
+    for (size_t i = 0; i < OPTIONS; i++) {
+        const char *text = options[i].help;
+        size_t value = strcspn(text, " "); /* the name of its value stands before its help */
+        char label[64];
+
+        if (options[i].commands != FOR_ALL && !(options[i].commands & 1U << command))
+            continue;
+        snprintf(label, sizeof(label), "  --%s %.*s", options[i].option.name, (int)value, text);
+        ft_args_help_item(out, label, text + value + strspn(text + value, " "));
+    }
+    fprintf(out, "\nSee fabrictrace(1), fabrictrace-troubleshooting(7).\n");
+}
+
+const char *ft_args_choices(enum ft_command command, int option)
+{
+    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+        if (choices[i].option == option && choices[i].commands & 1U << command)
+            return choices[i].values;
+    return NULL;
 }
 
 static void offer(FILE *out, const char *prefix, const char *start, const char *dashes,
@@ -295,18 +311,15 @@ static void offer_values(FILE *out, enum ft_command command, int option, const c
                          const char *start)
 {
     const ProtobufCEnumDescriptor *kinds = &fabrictrace__kind__descriptor;
+    const char *value = ft_args_choices(command, option);
     char name[FT_JSON_ENUM_BYTES];
 
-    for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
-        if (choices[i].option != option || !(choices[i].commands & 1U << command))
-            continue;
-        for (const char *value = choices[i].values; *value;) {
-            size_t len = strcspn(value, " ");
+    while (value && *value) {
+        size_t len = strcspn(value, " ");
 
-            snprintf(name, sizeof(name), "%.*s", (int)len, value);
-            offer(out, prefix, start, "", name, "");
-            value += len + strspn(value + len, " ");
-        }
+        snprintf(name, sizeof(name), "%.*s", (int)len, value);
+        offer(out, prefix, start, "", name, "");
+        value += len + strspn(value + len, " ");
     }
     for (unsigned i = 1; option == OPT_KIND && i < kinds->n_values; i++) {
         ft_json_enum_text(kinds, kinds->values[i].value, name);
@@ -357,7 +370,10 @@ void ft_args_complete(int count, char **words, FILE *out)
             if (options[i].commands == FOR_ALL || options[i].commands & 1U << command)
                 offer(out, last, "", "--", options[i].option.name, options[i].help);
     } else if (command == FT_COMMAND_NONE) {
-        for (int i = FT_COMMAND_NONE + 1; i < FT_COMMANDS; i++)
-            offer(out, last, "", "", ft_args_commands[i].name, ft_args_commands[i].help);
+        for (size_t i = 0; ft_args_command_at(i) != FT_COMMAND_NONE; i++) {
+            const struct ft_args_command *c = &ft_args_commands[ft_args_command_at(i)];
+
+            offer(out, last, "", "", c->name, c->help);
+        }
     }
 }

@@ -280,7 +280,8 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
             if (strcmp(states[i], value) == 0)
                 args->state = states[i];
         if (!args->state)
-            return ft_args_complain(err, args->command, "'%s' is not a state", value);
+            return ft_args_complain(err, args->command, "'%s' is not a state: these are: %s", value,
+                                    ft_args_choices(FT_COMMAND_PATHS, OPT_STATE));
         break;
     case 'h':
         args->help = true;

@@ -297,6 +297,7 @@ static int print_table(struct consumer *c)
     if (answer) {
         ft_answer_clean(answer);
         ft_screen_init(&screen, stdout);
+        screen.err = stderr;
         screen.layout = (struct ft_layout){c->args->sort, c->args->columns};
         if (c->args->wide)
             screen.width = 0;
@@ -304,9 +305,6 @@ static int print_table(struct consumer *c)
     }
     ft_answer_free(answer);
     forget_items(c);
-    if (rc == -EINVAL)
-        fprintf(stderr, "fabrictrace consume: --sort and --columns take names of columns, as the "
-                        "head of the table has them\n");
     if (rc)
         return rc == -EINVAL ? EX_USAGE : EX_OSERR;
     return fflush(stdout) == 0 ? EX_OK : EX_IOERR;

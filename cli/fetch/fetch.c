@@ -172,6 +172,24 @@ static const char *scheme_of(const struct ft_args *args)
     return strstr(args->endpoint, "://") ? "" : "http://";
 }
 
+static int unknown_kind(const char *kind, FILE *err)
+{
+    int32_t known;
+
+    if (ft_json_enum_parse(&fabrictrace__kind__descriptor, kind, &known) == 0)
+        return 0;
+    fprintf(err, "fabrictrace events: no kind '%s' of events is known; there are", kind);
+    for (unsigned i = 1; i < fabrictrace__kind__descriptor.n_values; i++) {
+        char name[FT_JSON_ENUM_BYTES];
+
+        ft_json_enum_text(&fabrictrace__kind__descriptor,
+                          fabrictrace__kind__descriptor.values[i].value, name);
+        fprintf(err, "%s %s", i > 1 ? "," : "", name);
+    }
+    fputc('\n', err);
+    return EX_USAGE;
+}
+
 static int refused(const struct ft_args *args, int status, const struct ft_writer *body, FILE *err)
 {
     char flow[FT_TUPLE_TEXT_BYTES];
@@ -199,8 +217,12 @@ static int refused(const struct ft_args *args, int status, const struct ft_write
                 args->endpoint, flow);
         return FT_EXIT_NOT_FOUND;
     }
+    if (status == 400 && args->kind && unknown_kind(args->kind, err))
+        return EX_USAGE;
     fprintf(err, "fabrictrace: fabrictraced at %s answers %d: ", args->endpoint, status);
     put_body(err, body);
+    if (status == 400 && args->command == FT_COMMAND_QPS && args->state)
+        fputs("  fabrictrace(1) has the states.\n", err);
     if (status == 400)
         return EX_USAGE;
     return status == 503 ? EX_UNAVAILABLE : EX_PROTOCOL;
@@ -343,7 +365,9 @@ static int fetch_named(const struct ft_args *args, struct ft_answer **answer, FI
         err,
         "fabrictrace: fabrictraced at %s knows no %s '%s%s%s'\n"
         "  fabrictrace links lists links and groups, fabrictrace ranks jobs; a flow is written\n"
-        "  10.0.1.1:49441-10.0.3.1\n",
+        "  10.0.1.1:49441-10.0.3.1\n"
+        "  Is it a host or switch?  fabrictrace events and paths take --host NAME and --switch "
+        "NAME\n",
         args->endpoint, args->port ? "link" : "link, group or job", args->name,
         args->port ? "/" : "", args->port ? args->port : "");
     return rc;
@@ -356,24 +380,6 @@ static bool lists(const struct ft_value *list, const char *member, const char *t
         if (ft_value_is(ft_value_at(list, i), member, text))
             return true;
     return false;
-}
-
-static int unknown_kind(const char *kind, FILE *err)
-{
-    int32_t known;
-
-    if (ft_json_enum_parse(&fabrictrace__kind__descriptor, kind, &known) == 0)
-        return 0;
-    fprintf(err, "fabrictrace events: no kind '%s' of events is known; there are", kind);
-    for (unsigned i = 1; i < fabrictrace__kind__descriptor.n_values; i++) {
-        char name[FT_JSON_ENUM_BYTES];
-
-        ft_json_enum_text(&fabrictrace__kind__descriptor,
-                          fabrictrace__kind__descriptor.values[i].value, name);
-        fprintf(err, "%s %s", i > 1 ? "," : "", name);
-    }
-    fputc('\n', err);
-    return EX_USAGE;
 }
 
 int ft_fetch_save(const struct ft_args *args, const char *target, int64_t timeout_ns, FILE *out,

@@ -40,6 +40,7 @@ void ft_screen_init(struct ft_screen *screen, FILE *out)
     struct winsize size;
 
     screen->out = out;
+    screen->err = NULL;
     screen->layout = (struct ft_layout){NULL, NULL};
     screen->window = NULL;
     screen->since = NULL;
@@ -304,13 +305,34 @@ static bool has_title(const struct ft_column *column, const char *title, size_t 
     return strlen(column->title) == len && strncasecmp(column->title, title, len) == 0;
 }
 
+static bool has_word(const struct ft_column *column, const char *word, size_t len)
+{
+    for (const char *at = column->title; *at;) {
+        size_t n = strcspn(at, " ");
+
+        if (n == len && strncasecmp(at, word, n) == 0)
+            return true;
+        at += n + (at[n] == ' ');
+    }
+    return false;
+}
+
+/* By its title, or by a word that no other title has: "used" is "PORT USED". */
 static size_t find_column(const struct ft_grid *grid, const char *title, size_t len)
 {
-    size_t i = 0;
+    size_t i = 0, found = grid->column_count, count = 0;
 
     while (i < grid->column_count && !has_title(&grid->columns[i], title, len))
         i++;
-    return i;
+    if (i < grid->column_count)
+        return i;
+    for (i = 0; i < grid->column_count; i++) {
+        if (has_word(&grid->columns[i], title, len)) {
+            found = i;
+            count++;
+        }
+    }
+    return count == 1 ? found : grid->column_count;
 }
 
 /* Whether a title is one of a grid's columns; len of its bytes count. */
@@ -342,28 +364,43 @@ static bool is_chosen(const struct ft_grid *grid, size_t column, const char *cho
     while (*chosen) {
         size_t n = strcspn(chosen, ",");
 
-        if (has_title(&grid->columns[column], chosen, n))
+        if (has_title(&grid->columns[column], chosen, n) || find_column(grid, chosen, n) == column)
             return true;
         chosen += n + (chosen[n] == ',');
     }
     return false;
 }
 
+/* "there is no column 'x': LINK, TO". */
+static void complain(const struct ft_grid *grid, FILE *err, const char *name, size_t len)
+{
+    if (!err)
+        return;
+    fprintf(err, "fabrictrace: there is no column '%.*s':", (int)len, name);
+    for (size_t i = 0; i < grid->column_count; i++)
+        fprintf(err, "%s %s", i ? "," : "", grid->columns[i].title);
+    fputs(" are\n", err);
+}
+
 /* Whether a table has the columns that the layout names; one without titles has no say. */
-static bool knows(const struct ft_grid *grid, const struct ft_layout *layout)
+static bool knows(const struct ft_grid *grid, const struct ft_layout *layout, FILE *err)
 {
     const char *chosen = layout->columns ? layout->columns : "";
     const char *sort = layout->sort ? layout->sort + (*layout->sort == '-') : NULL;
 
     if (!grid->columns[0].title)
         return true;
-    if (sort && !has_column(grid, sort, strlen(sort)))
+    if (sort && !has_column(grid, sort, strlen(sort))) {
+        complain(grid, err, sort, strlen(sort));
         return false;
+    }
     while (*chosen) {
         size_t n = strcspn(chosen, ",");
 
-        if (!has_column(grid, chosen, n))
+        if (!has_column(grid, chosen, n)) {
+            complain(grid, err, chosen, n);
             return false;
+        }
         chosen += n + (chosen[n] == ',');
     }
     return true;
@@ -388,8 +425,8 @@ static void print_cell(const struct ft_screen *screen, const struct ft_column *c
         fprintf(screen->out, "%*s", (int)pad, "");
 }
 
-/* How many bytes of a text go on a line so wide, which ends between words where it can; *rest: what
- * goes on the next one. */
+/* How many bytes of a text fit into a line so wide, which ends between words where it can; *rest:
+ * what is for the next one. */
 static size_t line_of(const char *text, size_t width, const char **rest)
 {
     const char *end = text, *blank = NULL;
@@ -483,7 +520,7 @@ int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, un
 
     if (!grid || grid->failed)
         return -ENOMEM;
-    if (!knows(grid, layout))
+    if (!knows(grid, layout, screen->err))
         return -EINVAL;
     rows = order_rows(&order, layout->sort);
     width = calloc(grid->column_count, sizeof(*width));

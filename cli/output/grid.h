@@ -29,8 +29,9 @@ enum ft_colour {
 
 /* What a person asks of tables with titles; all zero: nothing. */
 struct ft_layout {
-    const char *sort;    /* title of a column, a '-' before it reverses the order; NULL */
-    const char *columns; /* titles, separated by commas; NULL: all */
+    /* Titles, or words of one that no other has, in any case. */
+    const char *sort;    /* of a column, a '-' before it reverses the order; NULL */
+    const char *columns; /* separated by commas; NULL: all */
 };
 
 /* For whoever has to know what a table shows: each title of the head, and before each row what it
@@ -43,6 +44,7 @@ struct ft_grid_watch {
 
 struct ft_screen {
     FILE *out;
+    FILE *err;       /* a column of the layout that a table does not have is named here; NULL */
     unsigned width;  /* columns; 0: as wide as it takes */
     unsigned height; /* lines; 0: as many as it takes */
     bool colour;

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/near.h"
 #include "lib/config/options_impl.h"
 
-#define KEY_BYTES  128
-#define NEAR_BYTES 64
+#define KEY_BYTES 128
 
 struct load {
     const struct ft_option_table *table;
@@ -58,58 +58,25 @@ static bool is_section(const struct ft_option_table *table, const char *key)
     return false;
 }
 
-static size_t least(size_t a, size_t b)
+/* The known key or section that a mistyped one is close to; near->name NULL: none is. */
+static void find_near(const struct ft_option_table *table, const char *key, struct ft_near *near)
 {
-    return a < b ? a : b;
-}
-
-/* Levenshtein's distance: how many letters to change, add or drop. */
-static size_t edits(const char *a, const char *b)
-{
-    size_t row[NEAR_BYTES + 1];
-    size_t width = strlen(b);
-
-    for (size_t k = 0; k <= width; k++)
-        row[k] = k;
-    for (size_t i = 0; a[i]; i++) {
-        size_t corner = row[0];
-
-        row[0] = i + 1;
-        for (size_t k = 0; k < width; k++) {
-            size_t above = row[k + 1];
-
-            row[k + 1] = least(corner + (a[i] != b[k]), least(above, row[k]) + 1);
-            corner = above;
-        }
-    }
-    return row[width];
-}
-
-/* The known key that a mistyped one is close to: at most a third of its letters differ. */
-static const char *nearest(const struct ft_option_table *table, const char *key)
-{
-    size_t best = strlen(key) / 3 + 1;
-    const char *near = NULL;
-
-    if (strlen(key) > NEAR_BYTES)
-        return NULL;
+    ft_near_begin(near, key);
     for (const struct ft_option *o = table->options; o->key; o++) {
-        size_t distance = strlen(o->key) > NEAR_BYTES ? best : edits(key, o->key);
-
-        if (distance < best) {
-            best = distance;
-            near = o->key;
-        }
+        ft_near_try(near, o->key, strlen(o->key));
+        for (const char *dot = strchr(o->key, '.'); dot; dot = strchr(dot + 1, '.'))
+            ft_near_try(near, o->key, (size_t)(dot - o->key));
     }
-    return near;
 }
 
 static void complain_unknown(const struct load *l, const char *file, unsigned line, const char *key)
 {
-    const char *near = nearest(l->table, key);
+    struct ft_near near;
 
-    if (near)
-        ft_diag_add(l->diag, file, line, "key '%s': is not known; did you mean '%s'?", key, near);
+    find_near(l->table, key, &near);
+    if (near.name)
+        ft_diag_add(l->diag, file, line, "key '%s': is not known; did you mean '%.*s'?", key,
+                    (int)near.len, near.name);
     else
         ft_diag_add(l->diag, file, line, "key '%s': is not known", key);
 }

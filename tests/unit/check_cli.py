@@ -322,10 +322,12 @@ class Answers(unittest.TestCase):
         self.assertEqual(bps, sorted(bps, reverse=True))
         head = run("links", "--columns", "TO,LINK", *self.at)[1].splitlines()[1].split()
         self.assertEqual(head, ["LINK", "TO"])
-        for words in (("--sort", "nothing"), ("--columns", "link,nothing"), ("--sort", "")):
+        self.assertEqual(self.column("links", "--columns", "used", "--sort", "used"), used)
+        for words, name in ((("--sort", "nothing"), "nothing"), (("--columns", "link,nothing"), "nothing"),
+                            (("--sort", ""), ""), (("--sort", "-por"), "por")):
             rc, _, err = run("links", *words, *self.at)
             self.assertEqual(rc, 64)
-            self.assertIn("names of columns", err)
+            self.assertIn(f"there is no column '{name}': LINK, TO, GROUP, FLOWS, FLOW RATE,", err)
 
     def test_colour_only_on_a_terminal(self):
         self.give("imbalance")

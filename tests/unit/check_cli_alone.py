@@ -8,7 +8,7 @@ import socket
 import subprocess
 import unittest
 
-from cli_rig import FLOW, PROGRAM, SOURCE, Server, run
+from cli_rig import FLOW, PROGRAM, SOURCE, Server, run, run_on_terminal
 
 
 class Mute:
@@ -42,9 +42,11 @@ class Alone(unittest.TestCase):
     def test_usage(self):
         for words, text in (
             ([], "Usage: fabrictrace COMMAND"),
-            (["foo"], "no command 'foo'"),
+            (["foo"], "no command 'foo'\n"),
+            (["evnts"], "no command 'evnts'; did you mean 'events'?"),
+            (["help", "foo"], "no command 'foo'"),
             (["paths", "--group", "x"], "does not take --group"),
-            (["paths", "--state", "x"], "'x' is not a state"),
+            (["paths", "--state", "x"], "'x' is not a state: these are: resolved partial multipath unresolved"),
             (["paths", "--state", "resolved", "--state", "x"], "'x' is not a state"),
             (["paths", "--limit", "0"], "--limit"),
             (["paths", "-xy"], "unknown option '-x'"),
@@ -108,6 +110,16 @@ class Alone(unittest.TestCase):
     def test_help_and_version(self):
         self.assertIn("Commands:", run("--help")[1])
         self.assertIn("--loads", run("imbalance", "-h")[1])
+        self.assertEqual(run("help"), run("--help"))
+        self.assertEqual(run("version"), run("--version"))
+        self.assertEqual(run("help", "links"), run("links", "--help"))
+        self.assertEqual(run("paths", "--host", "help", "-h"), run("paths", "-h"))
+        usage = run("plan", "-h")[1].split("\n\n")[0]
+        self.assertIn("\n   or: fabrictrace plan --topology FILE --flows FILE", usage)
+        for width in (60, 80):
+            for command in ("", "plan", "whatif", "events"):
+                lines = run_on_terminal(width, *command.split(), "-h")[1].splitlines()
+                self.assertLessEqual(max(map(len, lines)), width, command)
         self.assertRegex(run("-V")[1], r"^fabrictrace \d+\.\d+\.\d+\n$")
 
     def test_full_disk_is_told(self):

@@ -138,7 +138,8 @@ START_TEST(complains_with_file_line_and_key)
            "  share: nan\n"
            "  flush: -1s\n"
            "quite_other: 1\n",
-           "p.yaml:1: key 'joint': is not known\np.yaml:4: key 'join.capp': is not known; did you "
+           "p.yaml:1: key 'joint': is not known; did you mean 'join'?\np.yaml:4: key 'join.capp': "
+           "is not known; did you "
            "mean 'join.cap'?\np.yaml:5: key 'join.cap': '0' is not an integer from 1 to "
            "2000000\np.yaml:6: key 'join.window': '10' is not a duration (10s, 250ms, 5m, 1h) from "
            "100ms to 1h\np.yaml:7: key 'join.share': 'nan' is not a number from 0 to 1\np.yaml:8: "
@@ -162,7 +163,7 @@ START_TEST(complains_with_file_line_and_key)
            "p.yaml:6: key 'http': has to be a map of keys\n"
            "p.yaml:7: key 'log.level': 'loud' is not one of error, info, debug\n"
            "p.yaml:8: key 'spool.bytes': is given twice\n"
-           "p.yaml:9: key 'nmae': is not known\n");
+           "p.yaml:9: key 'nmae': is not known; did you mean 'name'?\n");
     expect("[]", "p.yaml:1: has to be a map of keys\n");
 }
 END_TEST
@@ -206,7 +207,7 @@ END_TEST
 START_TEST(sets_from_the_command_line_win)
 {
     char *items[] = {"join.cap=5", "sinks=[x, y]", "name=", "log.level=error"};
-    char *bad[] = {"join.cap", "jion.cap=3", "on=perhaps"};
+    char *bad[] = {"join.cap", "jion.cap=3", "on=perhaps", "jooin=1"};
     struct ft_strings sets = {items, 4};
     struct ft_diag *diag = ft_diag_new();
     struct ft_yaml *root = ft_yaml_parse("join: {cap: 7}", 14, "p.yaml", diag);
@@ -218,12 +219,14 @@ START_TEST(sets_from_the_command_line_win)
     ck_assert_str_eq(c->name, "");
     ck_assert_int_eq(c->level, 0);
     ft_options_free(&table, c);
-    sets = (struct ft_strings){bad, 3};
+    sets = (struct ft_strings){bad, 4};
     ck_assert_ptr_null(ft_options_load(&table, root, &sets, diag, NULL));
     ck_assert_str_eq(ft_diag_text(diag, 0), "--set: 'join.cap' is not KEY=VALUE");
     ck_assert_str_eq(ft_diag_text(diag, 1),
                      "--set: key 'jion.cap': is not known; did you mean 'join.cap'?");
     ck_assert_str_eq(ft_diag_text(diag, 2), "--set: key 'on': 'perhaps' is not true or false");
+    ck_assert_str_eq(ft_diag_text(diag, 3),
+                     "--set: key 'jooin': is not known; did you mean 'join'?");
     ft_yaml_free(root);
     ft_diag_free(diag);
 }
