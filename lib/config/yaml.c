@@ -232,12 +232,20 @@ static bool take_event(struct parse *p, const yaml_event_t *event)
     }
 }
 
-/* Of what cannot be in a file at all the library says but at which byte it is. */
+static bool lacks_colon(const yaml_parser_t *y)
+{
+    return y->problem && strcmp(y->problem, "could not find expected ':'") == 0;
+}
+
+/* Of what cannot be in a file at all the library says but at which byte it is, and of a key without
+ * its colon where the next one begins. */
 static unsigned line_of_problem(const struct parse *p)
 {
     const yaml_parser_t *y = &p->parser;
     unsigned line = 1;
 
+    if (lacks_colon(y))
+        return (unsigned)y->context_mark.line + 1;
     if (y->error != YAML_READER_ERROR)
         return (unsigned)y->problem_mark.line + 1;
     for (size_t i = 0; i < y->problem_offset && i < p->len; i++)
@@ -245,15 +253,43 @@ static unsigned line_of_problem(const struct parse *p)
     return line;
 }
 
-static bool syntax_error(struct parse *p)
+/* The blanks before what stands in a line. */
+static bool has_tab(const struct parse *p, unsigned line)
+{
+    size_t at = 0;
+
+    for (unsigned n = 1; n < line && at < p->len; at++)
+        n += p->text[at] == '\n';
+    while (at < p->len && p->text[at] == ' ')
+        at++;
+    return at < p->len && p->text[at] == '\t';
+}
+
+/* What the library's words mean for the file. */
+static const char *hint(const struct parse *p, unsigned line)
 {
     const yaml_parser_t *y = &p->parser;
 
+    if (has_tab(p, line))
+        return "; the line begins with a tab: YAML is indented by blanks";
+    if (lacks_colon(y))
+        return "; a key needs a colon and a blank behind it";
+    if (y->problem && strncmp(y->problem, "mapping values are not allowed", 30) == 0)
+        return "; a key needs a colon and a blank behind it, in the line before, too, and a text "
+               "with ': ' in it needs quotes";
+    return "";
+}
+
+static bool syntax_error(struct parse *p)
+{
+    const yaml_parser_t *y = &p->parser;
+    unsigned line = line_of_problem(p);
+
     if (y->error == YAML_MEMORY_ERROR)
         return out_of_memory(p);
-    ft_diag_add(p->diag, p->file, line_of_problem(p), "not valid YAML: %s%s%s",
+    ft_diag_add(p->diag, p->file, line, "not valid YAML: %s%s%s%s",
                 y->problem ? y->problem : "unreadable", y->context ? " " : "",
-                y->context ? y->context : "");
+                y->context ? y->context : "", hint(p, line));
     return false;
 }
 

@@ -83,6 +83,20 @@ START_TEST(complains_with_file_and_line)
     expect("a: \"x\\0y\"\n", "f.yaml:1: a zero byte in a value\n");
     expect("a: [1\nb: 2\n", "f.yaml:2: not valid YAML: did not find expected ',' or ']' while "
                             "parsing a flow sequence\n");
+    /* The line that lacks it, not the next one. */
+    expect(
+        "a: 1\nb:2\nc: 3\n",
+        "f.yaml:2: not valid YAML: could not find expected ':' while scanning a simple key; a key "
+        "needs a colon and a blank behind it\n");
+    expect("a 1\nb: 2\n", "f.yaml:2: not valid YAML: mapping values are not allowed in this "
+                          "context; a key needs a colon and a blank behind it, in the line before, "
+                          "too, and a text with ': ' in it needs quotes\n");
+    expect("a: 1\n\tb: 2\n",
+           "f.yaml:2: not valid YAML: found a tab character that violates indentation while "
+           "scanning a plain scalar; the line begins with a tab: YAML is indented by blanks\n");
+    expect("a:\n \tb: 2\n",
+           "f.yaml:2: not valid YAML: found character that cannot start any token while scanning "
+           "for the next token; the line begins with a tab: YAML is indented by blanks\n");
     expect("a: 1\nb: 2\n\nc: \xff\n", "f.yaml:4: not valid YAML: invalid leading UTF-8 octet\n");
     expect("a: 1\r\nb: \x01\n", "f.yaml:2: not valid YAML: control characters are not allowed\n");
     memset(deep, '[', 100);
