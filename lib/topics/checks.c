@@ -81,14 +81,16 @@ static void check_prefix(const struct ft_kafka_checked *s, const struct ft_run *
                         "longer than %zu characters, which leave room for '%s'", room, s->topic);
 }
 
-/* The line of a member of `section` in the file, as a map or as a list of NAME=VALUE; 0: the file
- * has none. */
+/* The line of a member of `section` in the file, as a map, as a list of NAME=VALUE or as the one
+ * text; 0: the file has none. */
 static unsigned line_in_file(const struct ft_yaml *root, const char *section, const char *name,
                              size_t name_len)
 {
     const struct ft_yaml *members = ft_yaml_get(ft_yaml_get(root, "kafka"), section);
     bool map = members && ft_yaml_kind(members) == FT_YAML_MAP;
 
+    if (members && ft_yaml_text(members))
+        return ft_yaml_line(members);
     for (size_t i = 0; members && i < ft_yaml_count(members); i++) {
         const char *text = map ? ft_yaml_key(members, i) : ft_yaml_text(ft_yaml_item(members, i));
 

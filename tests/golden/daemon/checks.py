@@ -80,6 +80,8 @@ def test_daemon(folder):
             ("a value that a property does not take",
              "sinks: [kafka]\nkafka:\n  properties:\n    linger.ms: 50\n    acks: many\n",
              "{config}:5: key 'kafka.properties.acks': kafka: "),
+            ("a property as the only text", "sinks: [kafka]\nkafka:\n  properties: banana\n",
+             "{config}:3: key 'kafka.properties.banana': kafka: property 'banana' is not name=value"),
             ("a property without a value",
              "sinks: [kafka]\nkafka:\n  properties:\n    acks:\n",
              "{config}:4: key 'kafka.properties.acks': has to be a text"),
