@@ -258,6 +258,26 @@ static void check_tls(const struct ft_run *run, struct ft_diag *diag)
                         "%s", error);
 }
 
+/* What browsers never send refuses everybody, and nothing says why. */
+static void check_http_names(const struct ft_run *run, const struct ft_settings *s,
+                             struct ft_diag *diag)
+{
+    for (size_t i = 0; i < s->http_origins.count; i++) {
+        const char *origin = s->http_origins.items[i], *host = strstr(origin, "://");
+
+        if (!host || host == origin || !host[3] || host[3 + strcspn(host + 3, "/?# \t")])
+            ft_run_complain(run, diag, "http_origins",
+                            "'%s' is not an origin, https://HOST or https://HOST:PORT", origin);
+    }
+    for (size_t i = 0; i < s->http_names.count; i++) {
+        const char *name = s->http_names.items[i];
+
+        if (!*name || name[strcspn(name, "/: \t")])
+            ft_run_complain(run, diag, "http_names", "'%s' is not a name of a host, without a port",
+                            name);
+    }
+}
+
 static void check_http(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
@@ -273,6 +293,7 @@ static void check_http(const struct ft_run *run, struct ft_diag *diag)
     if (s->http_token_file && ft_secret_read(s->http_token_file, &token, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "http_token_file", "%s", error);
     free(token);
+    check_http_names(run, s, diag);
     if (!s->http_plain && !ft_endpoint_is_local(s->http) && (!s->http_cert || !s->http_token_file))
         ft_run_complain(run, diag, "http",
                         "'%s' is beyond loopback, where everybody could read: set http_tls.cert, "

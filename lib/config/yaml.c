@@ -232,7 +232,7 @@ static bool take_event(struct parse *p, const yaml_event_t *event)
     }
 }
 
-static bool lacks_colon(const yaml_parser_t *y)
+static bool is_without_colon(const yaml_parser_t *y)
 {
     return y->problem && strcmp(y->problem, "could not find expected ':'") == 0;
 }
@@ -244,7 +244,7 @@ static unsigned line_of_problem(const struct parse *p)
     const yaml_parser_t *y = &p->parser;
     unsigned line = 1;
 
-    if (lacks_colon(y))
+    if (is_without_colon(y))
         return (unsigned)y->context_mark.line + 1;
     if (y->error != YAML_READER_ERROR)
         return (unsigned)y->problem_mark.line + 1;
@@ -272,7 +272,7 @@ static const char *hint(const struct parse *p, unsigned line)
 
     if (has_tab(p, line))
         return "; the line begins with a tab: YAML is indented by blanks";
-    if (lacks_colon(y))
+    if (is_without_colon(y))
         return "; a key needs a colon and a blank behind it";
     if (y->problem && strncmp(y->problem, "mapping values are not allowed", 30) == 0)
         return "; a key needs a colon and a blank behind it, in the line before, too, and a text "

@@ -73,6 +73,15 @@ BAD_CONFIGS = {
                     "3: key 'window': "]),
     "wrong range": ("topology: {t}\nfloor: 7\nwindow: 2h\n",
                     ["2: key 'floor': '7' is not a number from 0 to 1", "3: key 'window': '2h' "]),
+    "origins and names that no request has": (
+        "http_origins:\n  - https://ops.example\n  - https://ops.example/\n  - ops.example\n"
+        "http_names: [proxy.example]\n",
+        ["1: key 'http_origins': 'https://ops.example/' is not an origin, https://HOST",
+         "1: key 'http_origins': 'ops.example' is not an origin"]),
+    "names with a port": (
+        "http_names:\n  - proxy.example\n  - proxy.example:9478\n  - http://proxy.example\n  - ''\n",
+        [f"1: key 'http_names': '{name}' is not a name of a host, without a port"
+         for name in ("proxy.example:9478", "http://proxy.example", "")]),
     "keys that contradict each other": (
         "topology: {t}\ngrace: 20s\ntls: {{cert: x.pem}}\nsinks: [\"pipe:x\"]\n",
         ["2: key 'grace': not shorter than 'window'",
