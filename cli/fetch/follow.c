@@ -16,6 +16,7 @@
 
 #include "cli/fetch/fetch.h"
 #include "cli/output/grid.h"
+#include "cli/output/text.h"
 #include "cli/output/units.h"
 #include "cli/show/show.h"
 
@@ -52,7 +53,7 @@ static bool has(const struct ft_value *list, const struct ft_value *record)
 static void put_line(const struct ft_screen *screen, const struct ft_value *record)
 {
     const char *severity = ft_value_str(record, "severity"), *kind = ft_value_str(record, "kind");
-    const char *what = ft_value_str(record, "message");
+    char *what = ft_text_event(record);
     bool over = ft_value_true(record, "cleared");
     char time[FT_UNIT_BYTES] = "";
     uint64_t ms;
@@ -69,7 +70,8 @@ static void put_line(const struct ft_screen *screen, const struct ft_value *reco
                    : ft_value_is(record, "severity", "critical") ? FT_RED
                    : ft_value_is(record, "severity", "warning")  ? FT_YELLOW
                                                                  : FT_PLAIN,
-                   what ? what : ft_value_str(record, "subject"));
+                   what);
+    free(what);
     fputc('\n', screen->out);
 }
 

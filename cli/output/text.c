@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/output/units.h"
 
@@ -51,6 +52,29 @@ char *ft_text_hops(const struct ft_value *hops, bool all)
         free(text);
         return NULL;
     }
+    return text;
+}
+
+char *ft_text_event(const struct ft_value *record)
+{
+    const struct ft_value *evidence = ft_value_get(record, "evidence");
+    const struct ft_value *old = ft_value_get(evidence, "old_hops");
+    const struct ft_value *new = ft_value_get(evidence, "new_hops");
+    const char *message = ft_value_str(record, "message");
+    char flow[FT_TUPLE_TEXT_BYTES], *before, *after, *text = NULL;
+
+    if (!message)
+        message = ft_value_str(record, "subject");
+    ft_text_flow(flow, ft_value_get(evidence, "flow"));
+    if (!ft_value_is(record, "kind", "path_change") || !*flow || !ft_value_count(old) ||
+        !ft_value_count(new))
+        return strdup(message ? message : "");
+    before = ft_text_hops(old, true);
+    after = ft_text_hops(new, true);
+    if (before && after && asprintf(&text, "%s from %s to %s", flow, before, after) < 0)
+        text = NULL;
+    free(before);
+    free(after);
     return text;
 }
 

@@ -16,6 +16,10 @@ char *ft_text_flow(char text[FT_TUPLE_TEXT_BYTES], const struct ft_value *flow);
  * but, in a complete path, for the port to the host. free() it; NULL without memory. */
 char *ft_text_hops(const struct ft_value *hops, bool all);
 
+/* What an event record says: its message, and of a flow that changed its path the two paths. free()
+ * it; NULL without memory. */
+char *ft_text_event(const struct ft_value *record);
+
 /* "gpu01 rank 3" from the members PREFIX_host and PREFIX_rank, else the flow's address. free() it;
  * NULL without memory. */
 char *ft_text_end(const struct ft_value *record, const char *prefix);

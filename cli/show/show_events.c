@@ -3,6 +3,8 @@
 
 #include "cli/show/show.h"
 
+#include <stdlib.h>
+
 #include "cli/output/rows.h"
 #include "cli/output/text.h"
 #include "cli/output/units.h"
@@ -43,7 +45,7 @@ static void add_event(struct ft_grid *grid, const struct ft_value *record, struc
                       bool active)
 {
     const char *severity = ft_value_str(record, "severity"), *kind = ft_value_str(record, "kind");
-    const char *what = ft_value_str(record, "message");
+    char *what = ft_text_event(record);
     bool over = ft_value_true(record, "cleared");
     enum ft_colour colour = over                                          ? FT_PLAIN
                             : ft_value_is(record, "severity", "critical") ? FT_RED
@@ -52,11 +54,10 @@ static void add_event(struct ft_grid *grid, const struct ft_value *record, struc
     char time[FT_UNIT_BYTES];
     uint64_t since, until;
 
-    if (!what)
-        what = ft_value_str(record, "subject");
     ft_grid_cell(grid, colour, "%s", severity ? severity : "");
     ft_grid_cell(grid, colour, "%s", kind ? kind : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", what ? what : "");
+    free(what);
     if (ft_value_uint(record, "since_ms", &since))
         ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(time, since, now));
     else

@@ -203,7 +203,11 @@ class Answers(unittest.TestCase):
                 "message": "the link is down", "since_ms": 1795170000000, "time_ms": 1795170060000}
         over = {**base, "cleared": True}
         active = {**base, "since_ms": 1795170600000, "time_ms": 1795170600000}
-        happened = {**base, "kind": "path_change", "subject": "a flow", "since_ms": 1795170300000}
+        flow = {"src": "10.0.1.2", "dst": "10.0.4.6", "sport": 50003, "dport": 4791, "proto": 17}
+        hops = [[{"switch": "leaf1", "out": f"Ethernet{port}"}, {"switch": "leaf4", "out": "Ethernet2"}]
+                for port in (51, 52)]
+        happened = {**base, "kind": "path_change", "subject": "a flow", "since_ms": 1795170300000,
+                    "evidence": {"flow": flow, "old_hops": hops[0], "new_hops": hops[1]}}
         asked = []
 
         class Answering(Handler):
@@ -227,7 +231,8 @@ class Answers(unittest.TestCase):
             "(nothing is kept of before 10:03:20)",
             "SEVERITY KIND WHAT SINCE UNTIL",
             "critical link_down the link is down 10:20:00 10:21:00",
-            "critical path_change the link is down 10:25:00",
+            "critical path_change 10.0.1.2:50003-10.0.4.6 from leaf1 Ethernet51 > leaf4 to "
+            "leaf1 Ethernet52 > leaf4 10:25:00",
             "critical link_down the link is down 10:30:00 active"])
         rc, out, _ = run("events", "--since", "@1795169000", "--json", *self.at)
         self.assertEqual([json.loads(line) for line in out.splitlines()], [over, happened, active])
