@@ -3,8 +3,8 @@
 #define FT_DAEMON_WINDOW_COLLISIONS_H
 /*
  * Collisions: a link with two or more elephants while a sibling of its group has at least one fewer
- * (METRICS.md), and one more would have no less of that one's speed. Each is a active event that
- * names the flows, their hosts and jobs. Pure.
+ * (Events in fabrictrace-records(7)), and one more would have no less of that one's speed. Each is
+ * an active event that names the flows, their hosts and jobs. Pure.
  */
 #include "daemon/join/join.h"
 #include "daemon/publish/events.h"

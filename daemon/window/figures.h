@@ -2,9 +2,9 @@
 #ifndef FT_DAEMON_WINDOW_FIGURES_H
 #define FT_DAEMON_WINDOW_FIGURES_H
 /*
- * The imbalance of a window's loads: every figure of METRICS.md for each ECMP group, each layer and
- * the fabric, as records; and the events that follow from them (polarization), which an even group
- * ends. Pure. Thread: one.
+ * The imbalance of a window's loads: every figure of fabrictrace-records(7), Imbalance, for each
+ * ECMP group, each layer and the fabric, as records; and the events that follow from them
+ * (polarization), which an even group ends. Pure. Thread: one.
  */
 #include "daemon/publish/emit.h"
 #include "daemon/publish/events.h"

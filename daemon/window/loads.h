@@ -4,10 +4,10 @@
 /*
  * What each directed link carried in one window, added up flow by flow.
  *
- * A resolved flow loads each link of its path with its bytes and, when it counts (METRICS.md "Which
- * flows count": role data or unknown, rate above the floor), with one flow. A partial flow loads
- * the links that are certain; a multipath flow loads each of its paths with that path's share. A
- * flow that counts but whose link in a group is not certain is "unplaced" there; that is so too
+ * A resolved flow loads each link of its path with its bytes and, when it counts (role data or
+ * unknown, rate above the setting floor), with one flow. A partial flow loads the links that are
+ * certain; a multipath flow loads each of its paths with that path's share. A flow that counts but
+ * whose link in a group is not certain is "unplaced" there; that is so too
  * when no more than an aggregate of links is certain: no member is loaded with what only may have
  * gone over it. Pure. Thread: one.
  */

@@ -94,7 +94,7 @@ struct ft_host {
     uint32_t nic_count;
 };
 
-/* METRICS.md's groups: "leaf3/up", "leaf3/down". A link is its egress port. */
+/* Groups, as records name them: "leaf3/up", "leaf3/down". A link is its egress port. */
 struct ft_group {
     const char *name;
     uint32_t switch_id;

@@ -52,7 +52,7 @@ def prepare(share, _):
 
 
 def fim(loads):
-    """METRICS.md of the links of a group, by hand: the mean deviation from an even share, in percent."""
+    """FIM of the links of a group, by hand: the mean deviation from an even share, in percent."""
     mean = sum(loads) / len(loads)
     return 100 / len(loads) * sum(abs(n - mean) for n in loads) / mean
 

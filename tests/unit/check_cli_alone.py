@@ -128,7 +128,7 @@ class Alone(unittest.TestCase):
         self.assertEqual(done.returncode, 74)
         self.assertIn("No space left", done.stderr)
 
-    # fim, max/mean, cov, jain, effective links, chi-square: the known answers of METRICS.md
+    # fim, max/mean, cov, jain, effective links, chi-square: worked out by hand from fabrictrace-records(7)
     KNOWN = {
         "4,4,4,4": (0, 1, 0, 1, 4, 0),
         "16,0,0,0": (150, 4, 1.7321, 0.25, 1, 48),
