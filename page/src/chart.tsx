@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { useDark, useWidth } from './hooks.ts';
+import { alone, momentText, ticksText } from './timeline.ts';
 
 export interface Series {
     label: string;
@@ -17,7 +18,7 @@ export interface Series {
 }
 
 export interface ChartProps {
-    /** Unix milliseconds. */
+    /** Unix milliseconds; a line ends at a value of null (timeline.ts). */
     times: number[];
     series: Series[];
     /** Indices of two series with a fill between. */
@@ -64,17 +65,17 @@ function options(p: ChartProps, width: number, style: CSSStyleDeclaration): uPlo
         cursor: { y: false, points: { size: 6 } },
         scales: { x: { time: true }, y: { range: (_u, _min, max) => [0, p.max ?? Math.max(1, (max || 0) * 1.08)] } },
         axes: [
-            { ...axis, space: 70, values: [[3600, '{HH}:{mm}', null, null, null, null, null, null, 1], [60, '{HH}:{mm}', null, null, null, null, null, null, 1], [1, '{HH}:{mm}:{ss}', null, null, null, null, null, null, 1]] },
+            { ...axis, space: 70, values: (_u, ticks, _axis, _space, step) => ticksText(ticks, step) },
             { ...axis, size: 52, values: (_u, ticks) => ticks.map((t) => `${t}${p.unit}`) },
         ],
         bands: p.band ? [{ series: p.band, fill: value(style, '--band') }] : [],
         series: [
-            { label: 'at', value: (_u, s) => (s === null ? '–' : new Date(s * 1000).toTimeString().slice(0, 8)) },
+            { label: 'at', value: (_u, s) => momentText(s) },
             ...p.series.map((s) => ({
                 label: s.label,
                 stroke: s.edge ? 'transparent' : value(style, s.colour),
                 width: s.width ?? 1.5,
-                points: { show: s.edge ? false : p.times.length < 4 },
+                points: { show: false, size: 6, fill: value(style, s.colour), filter: (u: uPlot, i: number) => (s.edge ? null : alone(u.data[i] ?? [])) },
                 ...(s.dash ? { dash: s.dash } : {}),
                 value: (_u: uPlot, v: number | null) => (v === null || v === undefined ? '–' : `${v.toFixed(1)}${p.unit}`),
             })),
@@ -87,7 +88,7 @@ export function Chart(props: ChartProps): JSX.Element {
     const [frame, width] = useWidth<HTMLDivElement>();
     const dark = useDark();
     const plot = useRef<uPlot | null>(null);
-    const shape = `${width}/${dark}/${props.series.map((s) => s.label).join()}/${props.marks.map((m) => `${m.at}${m.text}`).join()}/${props.times.length < 4}`;
+    const shape = `${width}/${dark}/${props.series.map((s) => s.label).join()}/${props.marks.map((m) => `${m.at}${m.text}`).join()}`;
     const pick = useRef(props.onPick);
     pick.current = props.onPick;
     const data = (): uPlot.AlignedData => [props.times.map((t) => t / 1000), ...props.series.map((s) => s.values)];

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page itself remembers of imbalance since it was opened, where the daemon keeps no history.
 // Bounded: the oldest windows go. Pure.
-import type { Imbalance } from './records.ts';
+import type { Imbalance, Window } from './records.ts';
 
 export class Memory {
-    private readonly windows: { end: number; records: Map<string, Imbalance> }[] = [];
+    private readonly windows: { start: number; end: number; records: Map<string, Imbalance> }[] = [];
 
     constructor(private readonly max: number, private readonly groupsMax: number) {}
 
-    add(end: number, records: Imbalance[]): void {
+    add({ window_start_ms: start, window_end_ms: end }: Window, records: Imbalance[]): void {
         const last = this.windows[this.windows.length - 1];
         if (last && last.end >= end) return;
         const groups = records.filter((r) => r.scope === 'group').length;
         const keep = groups > this.groupsMax ? records.filter((r) => r.scope !== 'group') : records;
-        this.windows.push({ end, records: new Map(keep.map((r) => [imbalanceKey(r), r])) });
+        this.windows.push({ start, end, records: new Map(keep.map((r) => [imbalanceKey(r), r])) });
         while (this.windows.length > this.max) this.windows.shift();
     }
 
@@ -22,8 +22,8 @@ export class Memory {
         return this.windows.flatMap((w) => w.records.get(key) ?? []);
     }
 
-    ends(): number[] {
-        return this.windows.map((w) => w.end);
+    spans(): { start: number; end: number }[] {
+        return this.windows.map(({ start, end }) => ({ start, end }));
     }
 }
 

@@ -8,7 +8,7 @@ import { format } from './route.ts';
 import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
 import { hasLinks, holds, store, waits } from './store.ts';
-import { clean, clock, count, stamp } from './text.ts';
+import { between, clean, clock, count, stamp } from './text.ts';
 import { A, change, changeMoment, Empty, go } from './ui.tsx';
 import { EventsView } from './views/events.tsx';
 import { FabricView } from './views/fabric.tsx';
@@ -51,12 +51,13 @@ options.vnode = (vnode) => {
 };
 
 function Moment(): JSX.Element {
-    const { connection, trouble, window: shown, at, route, keeps, windows, imbalance } = useStore();
+    const { connection, trouble, window: shown, at, asked, route, keeps, windows, imbalance } = useStore();
     const past = at !== undefined && holds(shown, at);
     const now = format({ ...route, params: { ...route.params, at: '' } });
-    const span = shown ? `${clock(shown.window_start_ms)} to ${clock(shown.window_end_ms)}` : '';
+    const span = shown ? between(shown.window_start_ms, shown.window_end_ms) : '';
     if (connection === 'lost') return <span class="moment lost" role="alert">✕ {trouble}{shown ? `; shown is what was last known, ${span}` : ''}</span>;
     if (!shown) return <span class="moment">{connection === 'asking' ? 'asking …' : 'no window has closed yet'}</span>;
+    if (at !== asked) return <span class="moment past">asking for {at === undefined ? 'now' : clock(at)} …</span>;
     const partial = windows?.find((w) => w.window_start_ms === shown.window_start_ms)?.partial || imbalance[0]?.partial;
     const text = `${span}${partial ? ', seen in part' : ''}`;
     const zoned = `${stamp(shown.window_start_ms)} to ${stamp(shown.window_end_ms)}`;

@@ -7,7 +7,8 @@ import { useAnswer, useDark, useStore, useWidth } from './hooks.ts';
 import { verdictText } from './model.ts';
 import type { Answer, Imbalance } from './records.ts';
 import { store } from './store.ts';
-import { clock, tenth } from './text.ts';
+import { age, clock, tenth } from './text.ts';
+import { isGap } from './timeline.ts';
 import { changeMoment } from './ui.tsx';
 
 const HEIGHT = 30;
@@ -17,6 +18,8 @@ interface Bars {
     end: number;
     record: Imbalance | undefined;
     partial: boolean;
+    /** How long before it no window was kept; 0: the one before is the bar before. */
+    gap: number;
 }
 
 /** The newest at the right end, none wider than that. */
@@ -44,6 +47,11 @@ function paint(canvas: HTMLCanvasElement, bars: Bars[], width: number, chosen: n
         const h = fim === undefined ? 2 : Math.max(3, (fim / most) * (HEIGHT - 6));
         c.fillStyle = colours[b.record?.verdict ?? ''] ?? of('--line');
         c.fillRect(x, HEIGHT - h, Math.max(1, step - (step > 4 ? 1 : 0)), h);
+        if (b.gap > 0) {
+            c.fillStyle = of('--muted');
+            for (let y = 0; y < HEIGHT; y += 5) c.fillRect(x - 1, y, 1.5, 3);
+            c.fillStyle = colours[b.record?.verdict ?? ''] ?? of('--line');
+        }
         // A fault has a cap as well, for who does not see the colour.
         if (b.record?.verdict === 'fault') c.fillRect(x, HEIGHT - h - 3, Math.max(1, step - 1), 1.5);
     });
@@ -63,8 +71,11 @@ export function Scrubber(): JSX.Element {
     const asked = useAnswer<Answer<Imbalance>>(keeps && fabric ? 'history' : '', { kind: 'imbalance', key });
     const bars: Bars[] = useMemo(() => {
         const records = new Map((asked.answer?.records ?? store.memory.of(key)).map((r) => [r.window_end_ms ?? 0, r]));
-        const list = keeps && windows ? windows.map((w) => ({ start: w.window_start_ms, end: w.window_end_ms, partial: w.partial ?? false })) : store.memory.ends().map((end) => ({ start: end, end, partial: false }));
-        return list.map((w) => ({ ...w, record: records.get(w.end) }));
+        const list = keeps && windows ? windows.map((w) => ({ start: w.window_start_ms, end: w.window_end_ms, partial: w.partial ?? false })) : store.memory.spans().map((w) => ({ ...w, partial: false }));
+        return list.map((w, i) => {
+            const before = list[i - 1];
+            return { ...w, record: records.get(w.end), gap: before && isGap(before, w) ? w.start - before.end : 0 };
+        });
     }, [windows, asked.answer, shown?.window_end_ms, keeps]);
     const found = at === undefined ? bars.length - 1 : bars.findIndex((b) => b.end > at);
     const chosen = found < 0 ? bars.length - 1 : found;
@@ -83,7 +94,7 @@ export function Scrubber(): JSX.Element {
         return Math.max(0, Math.floor((e.clientX - box.left - (box.width - step * bars.length)) / step));
     };
     const bar = bars[chosen];
-    const told = bar ? `${clock(bar.start)}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)}, ${verdictText(bar.record)}`}` : 'no window yet';
+    const told = bar ? `${clock(bar.start)}${bar.gap > 0 ? `, the first after ${age(bar.gap)} that were not recorded` : ''}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)}, ${verdictText(bar.record)}`}` : 'no window yet';
     return (
         <div class="scrubber" data-nocopy>
             <span class="scrub-from">{bars[0] ? clock(bars[0].start) : ''}</span>

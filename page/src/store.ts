@@ -29,6 +29,8 @@ export interface State {
     trouble: string;
     /** Of what is shown. */
     window: Window | undefined;
+    /** The moment that it was asked for: another than `at` while that is asked. */
+    asked: number | undefined;
     /** The last one that has closed. */
     latest: Window | undefined;
     topology: Topology | undefined;
@@ -71,7 +73,7 @@ export function holds(window: Window | undefined, ms: number): boolean {
 
 export class Store {
     state: State = {
-        route: parse(''), at: undefined, connection: 'asking', trouble: '', window: undefined, latest: undefined,
+        route: parse(''), at: undefined, connection: 'asking', trouble: '', window: undefined, asked: undefined, latest: undefined,
         topology: undefined, links: undefined, linksOf: undefined, imbalance: [], events: [], findings: [], ranks: [], windows: undefined,
         keeps: undefined, fabric: undefined,
     };
@@ -258,13 +260,13 @@ export class Store {
         if (anew) this.cut = false;
         if (wanted) this.topologyAt = Date.now();
         if (!withLinks && WITH_LINKS.has(this.state.route.view)) this.again = true;
-        if (isNow && shown) this.memory.add(shown.window_end_ms, imbalance.records);
+        if (isNow && shown) this.memory.add(shown, imbalance.records);
         // The doctor says what is down now.
         const fabric = fabricOf(topology, links.records, events.records, isNow ? doctor.records : []);
         this.set({
             topology, imbalance: imbalance.records, events: events.records, findings: doctor.records,
             ...(withLinks ? { links: links.records, linksOf: shown?.window_end_ms } : {}),
-            ranks: ranks.records, fabric, window: shown, connection: 'live', trouble: '',
+            ranks: ranks.records, fabric, window: shown, asked: at, connection: 'live', trouble: '',
             ...(isNow ? { latest: shown } : {}),
         });
     }

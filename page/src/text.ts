@@ -83,21 +83,38 @@ function two(n: number): string {
     return String(n).padStart(2, '0');
 }
 
+/** Hours, minutes and seconds here. */
+export function hours(ms: number): string {
+    const d = new Date(ms);
+    return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+/** The day here. */
+export function day(ms: number): string {
+    const d = new Date(ms);
+    return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+}
+
 /** Hours, minutes and seconds here; with the day where it is not today's. */
 export function clock(ms: number | undefined, now: number = Date.now()): string {
     if (ms === undefined) return NONE;
-    const d = new Date(ms);
-    const time = `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
-    if (d.toDateString() === new Date(now).toDateString()) return time;
-    return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${time}`;
+    return day(ms) === day(now) ? hours(ms) : `${day(ms)} ${hours(ms)}`;
+}
+
+/** From one to the other; the day once where it is the same one. */
+export function between(from: number, to: number, now: number = Date.now()): string {
+    return `${clock(from, now)} to ${day(from) === day(to) ? hours(to) : clock(to, now)}`;
+}
+
+/** How far the clock here is from UTC at that moment: "+01:00". */
+export function zone(ms: number): string {
+    const east = -new Date(ms).getTimezoneOffset();
+    return `${east < 0 ? '-' : '+'}${two(Math.floor(Math.abs(east) / 60))}:${two(Math.abs(east) % 60)}`;
 }
 
 /** With day and zone, for who reads it elsewhere: "2026-11-28 03:12:20 +01:00". */
 export function stamp(ms: number): string {
-    const d = new Date(ms);
-    const east = -d.getTimezoneOffset();
-    const zone = `${east < 0 ? '-' : '+'}${two(Math.floor(Math.abs(east) / 60))}:${two(Math.abs(east) % 60)}`;
-    return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())} ${zone}`;
+    return `${day(ms)} ${hours(ms)} ${zone(ms)}`;
 }
 
 /** How long ago, coarsely: "40 s", "12 min", "3 h", "2 days". */

@@ -141,11 +141,12 @@ test('a window says what it lacks', () => {
 
 test('what the page remembers is bounded', () => {
     const m = new Memory(3, 1);
-    for (let i = 1; i <= 5; i++) m.add(i * 10, [{ scope: 'fabric', name: 'lab', fim: i }, { scope: 'group', name: 'g', fim: 1 }]);
-    m.add(50, [{ scope: 'fabric', name: 'lab', fim: 99 }]);
-    assert.deepEqual(m.ends(), [30, 40, 50]);
+    const window = (i: number) => ({ window_start_ms: i * 10 - 10, window_end_ms: i * 10 });
+    for (let i = 1; i <= 5; i++) m.add(window(i), [{ scope: 'fabric', name: 'lab', fim: i }, { scope: 'group', name: 'g', fim: 1 }]);
+    m.add(window(5), [{ scope: 'fabric', name: 'lab', fim: 99 }]);
+    assert.deepEqual(m.spans(), [3, 4, 5].map((i) => ({ start: i * 10 - 10, end: i * 10 })));
     assert.deepEqual(m.of('fabric/lab').map((r) => r.fim), [3, 4, 5]);
     assert.equal(m.of('group/g').length, 3);
-    m.add(60, [{ scope: 'group', name: 'g' }, { scope: 'group', name: 'h' }]);
+    m.add(window(6), [{ scope: 'group', name: 'g' }, { scope: 'group', name: 'h' }]);
     assert.equal(m.of('group/g').length, 2, 'too many groups are not kept');
 });

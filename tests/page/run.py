@@ -133,7 +133,7 @@ def main():
                         help="where they and node_modules are (standard: here)")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 10000)
     parser.add_argument("--tiers", type=int, choices=(2, 3), default=2, help="of the lab (2)")
-    parser.add_argument("--only", choices=("lab", "job", "paper", "states", "tiers"))
+    parser.add_argument("--only", choices=("lab", "job", "paper", "states", "tiers", "times"))
     args = parser.parse_args()
     end_tidily()
     build = Path(args.build).resolve()
@@ -148,6 +148,7 @@ def main():
     runs = {"paper": lambda: pass_on(node(args.scripts, "check_paper.mjs", files, shots)),
             "states": lambda: pass_on(node(args.scripts, "check_states.mjs", files, shots)),
             "tiers": lambda: pass_on(node(args.scripts, "check_tiers.mjs", files, shots)),
+            "times": lambda: pass_on(node(args.scripts, "check_times.mjs", files, shots)),
             "lab": lambda: over_the_lab(args, shots),
             "job": lambda: over_a_job(args, shots)}
     for name, run in runs.items():

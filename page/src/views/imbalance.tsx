@@ -9,6 +9,7 @@ import { byScope, lacks, verdictRank, verdictText } from '../model.ts';
 import type { Answer, Imbalance } from '../records.ts';
 import { moment } from '../route.ts';
 import { clock, count, percent, plural, probability, ratio, tenth } from '../text.ts';
+import { lay } from '../timeline.ts';
 import { change, Empty, Facts, GroupLink, NotYet, Section, Table, Word } from '../ui.tsx';
 import { store } from '../store.ts';
 import { HashOf } from './choices.tsx';
@@ -20,14 +21,15 @@ function Over({ name, series, unlike }: { name: string; series: Imbalance[]; unl
     const a = moment(route.params, 'a');
     const b = moment(route.params, 'b');
     const points = useMemo(() => {
-        const bands = series.map(bandOf);
+        const { times, values } = lay(series.map((r) => ({ ...r, band: bandOf(r) })), [(r) => r.fim, (r) => r.fim_expected, (r) => r.band?.high, (r) => r.band?.low]);
+        const [fim = [], chance = [], high = [], low = []] = values;
         return {
-            times: series.map((r) => r.window_start_ms ?? 0),
+            times,
             lines: [
-                { label: 'FIM', values: series.map((r) => r.fim ?? null), colour: '--accent', width: 2 },
-                { label: 'by chance', values: series.map((r) => r.fim_expected ?? null), colour: '--muted', dash: [4, 4] },
-                { label: 'chance, high', values: bands.map((x) => x?.high ?? null), colour: '--muted', edge: true },
-                { label: 'chance, low', values: bands.map((x) => x?.low ?? null), colour: '--muted', edge: true },
+                { label: 'FIM', values: fim, colour: '--accent', width: 2 },
+                { label: 'by chance', values: chance, colour: '--muted', dash: [4, 4] },
+                { label: 'chance, high', values: high, colour: '--muted', edge: true },
+                { label: 'chance, low', values: low, colour: '--muted', edge: true },
             ],
         };
     }, [series]);
@@ -40,7 +42,7 @@ function Over({ name, series, unlike }: { name: string; series: Imbalance[]; unl
         <>
             <Chart times={points.times} series={points.lines} band={[3, 4]} marks={marks} unit="%" height={210}
                 label={`FIM of ${name} over ${plural(series.length, 'window')}, with the band in which chance lies 90 of 100 times`}
-                onPick={(ms) => change({ at: String(ms) })} />
+                onPick={(ms) => { if (series.some((r) => r.window_start_ms === ms)) change({ at: String(ms) }); }} />
             {unlike ? <p class="note">{unlike}</p> : null}
         </>
     );

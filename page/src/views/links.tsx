@@ -5,6 +5,7 @@ import { useAnswer, usePast, useStore } from '../hooks.ts';
 import { byName, portKey, type LinkState, type Way } from '../model.ts';
 import type { Answer, Finding, Link, Path } from '../records.ts';
 import { bytes, count, nanoseconds, NONE, percent, plural, rate, ratio } from '../text.ts';
+import { lay } from '../timeline.ts';
 import { A, Bar, Empty, Facts, GroupLink, NotYet, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
@@ -95,10 +96,10 @@ function LinkHistory({ sw, port }: { sw: string; port: string }): JSX.Element {
     if (keeps === false) return <Empty>This daemon keeps no history.</Empty>;
     const records = asked.answer?.records ?? [];
     if (records.length === 0) return <Empty>{asked.refusal || 'No earlier window is kept.'}</Empty>;
+    const { times, values } = lay(records, [(r) => (r.utilization === undefined ? undefined : r.utilization * 100)]);
     return (
-        <Chart times={records.map((r) => r.window_start_ms ?? 0)} marks={[]} unit="%" height={170}
-            label={`Use of ${sw} ${port} over ${records.length} windows`}
-            series={[{ label: 'used', values: records.map((r) => (r.utilization === undefined ? null : r.utilization * 100)), colour: '--accent', width: 2 }]} />
+        <Chart times={times} marks={[]} unit="%" height={170} label={`Use of ${sw} ${port} over ${plural(records.length, 'window')}`}
+            series={[{ label: 'used', values: values[0] ?? [], colour: '--accent', width: 2 }]} />
     );
 }
 

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks';
 import { get, Refusal } from '../api.ts';
 import { useStore } from '../hooks.ts';
 import type { Answer, MovedFlow, WhatIf } from '../records.ts';
-import { clock } from '../text.ts';
+import { between } from '../text.ts';
 import { Empty, Section, Table } from '../ui.tsx';
 import { errorsOf, figuresOf, flowsText, movesOf, pathText, rangeText, type Figure, type Range } from '../whatif.ts';
 
@@ -66,7 +66,7 @@ function Computed({ answer }: { answer: Answer<WhatIf> }): JSX.Element {
         <>
             <p class="note">
                 Computed by a model of long flows that share links fairly, not measured:
-                window {clock(first.window_start_ms)} to {clock(first.window_end_ms)}, {flowsText(first)}.
+                window {between(first.window_start_ms ?? 0, first.window_end_ms ?? 0)}, {flowsText(first)}.
                 A bar is the range over the draws of a policy by chance, the thick mark its mean, the dashed line what was measured.
             </p>
             {figuresOf(answer.records).map((f) => <Strips key={f.title} of={f} />)}
