@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions to the daemon that served the page.
 import type { Answer } from './records.ts';
+import { authorization, heed, token } from './token.ts';
 
-const BASE = '/api/v1/';
+/** From where the page came, which may be below a path of a proxy. */
+const BASE = 'api/v1/';
 const PAGES_MAX = 64;
 /** A connection that a network lost on the way never ends by itself. */
 const ANSWER_MS = 60_000;
@@ -45,7 +47,9 @@ async function ask<T>(url: string, read: (response: Response) => Promise<T>, sig
     signal?.addEventListener('abort', left);
     try {
         if (signal?.aborted) stop.abort();
-        const response = await fetch(url, { signal: stop.signal, headers: { Accept: 'application/json' } });
+        const shown = token();
+        const response = await fetch(url, { signal: stop.signal, headers: { Accept: 'application/json', ...authorization() } });
+        heed(response, shown);
         if (!response.ok) throw await refusalOf(response);
         return await read(response);
     } catch (error) {
@@ -61,7 +65,6 @@ export async function get<T>(what: string, query: Query = {}, signal?: AbortSign
     return ask(target(what, query), (response) => response.json() as Promise<T>, signal, limitMs);
 }
 
-/** The daemon's tag of an answer that we hold. */
 /** The daemon's tag of an answer that we hold. */
 const tags = new WeakMap<object, string>();
 

@@ -4,11 +4,13 @@ import { options, render, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { blocksOf, toText } from './copytext.ts';
 import { isDark, setTheme, usePast, useStore } from './hooks.ts';
+import { Lock, logOut } from './lock.tsx';
 import { format } from './route.ts';
 import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
 import { hasLinks, holds, store, waits } from './store.ts';
 import { between, clean, clock, count, stamp } from './text.ts';
+import { isStale, token } from './token.ts';
 import { A, change, changeMoment, Empty, go } from './ui.tsx';
 import { EventsView } from './views/events.tsx';
 import { FabricView } from './views/fabric.tsx';
@@ -101,6 +103,7 @@ function Tools({ help }: { help: () => void }): JSX.Element {
             <button type="button" id="copy" onClick={copy} title="Copy this view as text (c)">{copied || 'Copy as text'}</button>
             <button type="button" onClick={() => setTheme(isDark() ? 'light' : 'dark')} title="Light or dark (t)" aria-label="Light or dark">◐</button>
             <button type="button" onClick={help} title="Keys (?)" aria-label="Keys">?</button>
+            {token() === undefined ? null : <button type="button" onClick={logOut} title="Forget the token">Log out</button>}
         </div>
     );
 }
@@ -186,7 +189,7 @@ function useKeys(setHelp: (on: boolean) => void): void {
 
 function Page(): JSX.Element {
     const state = useStore();
-    const { route, events, findings, fabric, connection, window: shown } = state;
+    const { route, events, findings, fabric, connection, locked, window: shown } = state;
     const [help, setHelp] = useState(false);
     useKeys(setHelp);
     const standing = events.filter((e) => !e.cleared && e.severity !== 'info').length;
@@ -205,8 +208,8 @@ function Page(): JSX.Element {
                 <div class="head">
                     <A view="fabric" class="brand">fabrictrace</A>
                     <span class="fabric-name">{fabric?.name ?? ''}</span>
-                    <Moment />
-                    <Search />
+                    {locked ? <span class="moment" /> : <Moment />}
+                    {locked ? null : <Search />}
                     <Tools help={() => setHelp(true)} />
                 </div>
                 <nav aria-label="Views" data-nocopy>
@@ -216,10 +219,12 @@ function Page(): JSX.Element {
                         </A>
                     ))}
                 </nav>
-                <Scrubber />
+                {locked ? null : <Scrubber />}
             </header>
-            <Banner />
-            <main id="main" tabIndex={-1} class={`view-${route.view}`} data-shown={where}>{waits(state) ? <Empty>Asking …</Empty> : <View key={where} />}</main>
+            {locked ? null : <Banner />}
+            <main id="main" tabIndex={-1} class={`view-${route.view}`} data-shown={where}>
+                {locked ? <Lock key={locked} locked={locked} /> : waits(state) ? <Empty>Asking …</Empty> : <View key={where} />}
+            </main>
             <footer data-nocopy><span>fabrictrace listens; it sends nothing into the fabric.</span> <a href="licences.txt">Licences</a></footer>
             {help ? <Help close={() => setHelp(false)} /> : null}
         </>
@@ -229,3 +234,7 @@ function Page(): JSX.Element {
 const root = document.getElementById('page');
 if (root) render(<Page />, root);
 store.start();
+// The way back may show a page as it was left.
+addEventListener('pageshow', (e) => {
+    if (e.persisted && isStale()) location.reload();
+});

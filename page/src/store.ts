@@ -7,6 +7,8 @@ import { Memory } from './history.ts';
 import { fabricOf, type Fabric } from './model.ts';
 import type { Answer, Event, Finding, Imbalance, Link, Rank, Topology, Window } from './records.ts';
 import { moment, parse, type Route } from './route.ts';
+import { Stream, type Ears, type Listening } from './stream.ts';
+import { forgetToken, holdToken, token, whenRefused } from './token.ts';
 
 const ASK_MS = 2000;
 /** A small question that is not answered by then is not answered. */
@@ -20,8 +22,11 @@ const REMEMBERED = 720;
 const REMEMBERED_GROUPS = 128;
 
 export type Connection = 'asking' | 'live' | 'lost';
+/** Why nothing is asked: the daemon wants a token, or refuses the one that it was shown. */
+export type Locked = '' | 'needed' | 'refused';
 
 export interface State {
+    locked: Locked;
     route: Route;
     /** The moment that is looked at; undefined: what is now. */
     at: number | undefined;
@@ -71,25 +76,30 @@ export function holds(window: Window | undefined, ms: number): boolean {
     return window !== undefined && ms >= window.window_start_ms && ms < window.window_end_ms;
 }
 
+/** Before the first answer. */
+const NOTHING: Omit<State, 'route' | 'at' | 'locked'> = {
+    connection: 'asking', trouble: '', window: undefined, asked: undefined, latest: undefined,
+    topology: undefined, links: undefined, linksOf: undefined, imbalance: [], events: [], findings: [], ranks: [], windows: undefined,
+    keeps: undefined, fabric: undefined,
+};
+
 export class Store {
-    state: State = {
-        route: parse(''), at: undefined, connection: 'asking', trouble: '', window: undefined, asked: undefined, latest: undefined,
-        topology: undefined, links: undefined, linksOf: undefined, imbalance: [], events: [], findings: [], ranks: [], windows: undefined,
-        keeps: undefined, fabric: undefined,
-    };
+    state: State = { ...NOTHING, route: parse(''), at: undefined, locked: '' };
     readonly memory = new Memory(REMEMBERED, REMEMBERED_GROUPS);
     private listeners = new Set<Listener>();
     private topologyAt = 0;
     private timer: ReturnType<typeof setTimeout> | undefined;
     private running = false;
     private again = false;
-    private stream: EventSource | undefined;
+    private stream: Listening | undefined;
     /** The stream ended since it said something: what comes next may be another daemon. */
     private cut = false;
     private asking = false;
     /** Since the daemon was last heard of. */
     private silentMs = 0;
     private loading: AbortController | undefined;
+
+    constructor(private readonly open: (ears: Ears) => Listening = (ears) => new Stream(ears)) {}
 
     subscribe(listener: Listener): () => void {
         this.listeners.add(listener);
@@ -102,6 +112,7 @@ export class Store {
     }
 
     start(): void {
+        whenRefused(() => this.lock());
         addEventListener('hashchange', () => this.follow());
         document.addEventListener('visibilitychange', () => {
             if (!document.hidden) void this.onWindow();
@@ -119,6 +130,23 @@ export class Store {
         if (moved || this.state.window === undefined || waits(this.state)) void this.refresh();
     }
 
+    /** Nothing more is asked, nor shown, until there is a token. */
+    private lock(): void {
+        if (this.state.locked) return;
+        const locked = token() === undefined ? 'needed' : 'refused';
+        forgetToken();
+        this.endStream();
+        this.loading?.abort();
+        this.cut = true;
+        this.set({ ...NOTHING, locked });
+    }
+
+    unlock(text: string): void {
+        holdToken(text);
+        this.set({ locked: '' });
+        void this.onWindow();
+    }
+
     /** Waits for windows: by the stream where there is one, by asking else. */
     private async listen(): Promise<void> {
         setInterval(() => void this.ask(), ASK_MS);
@@ -126,20 +154,22 @@ export class Store {
     }
 
     private openStream(): void {
-        const stream = new EventSource('/api/v1/stream');
-        stream.addEventListener('window', () => {
-            this.silentMs = 0;
-            void this.onWindow();
-        });
-        stream.addEventListener('event', () => this.soon());
-        stream.addEventListener('open', () => {
-            this.silentMs = 0;
-            // What is shown may be of a daemon that is no more.
-            if (this.cut) void this.onWindow();
-        });
-        stream.addEventListener('error', () => {
-            this.cut = true;
-            if (stream.readyState === EventSource.CLOSED && this.stream === stream) this.stream = undefined;
+        const stream = this.open({
+            opened: () => {
+                this.silentMs = 0;
+                // What is shown may be of a daemon that is no more.
+                if (this.cut) void this.onWindow();
+            },
+            said: (kind) => {
+                if (kind === 'event') this.soon();
+                if (kind !== 'window') return;
+                this.silentMs = 0;
+                void this.onWindow();
+            },
+            ended: () => {
+                this.cut = true;
+                if (stream.state === 'closed' && this.stream === stream) this.stream = undefined;
+            },
         });
         this.stream = stream;
     }
@@ -154,9 +184,9 @@ export class Store {
     /** The cheapest question that tells whether a window has closed, or the daemon is gone. A stream that is
      * open says nothing of that: a network between may have lost it, or the daemon stands still. */
     private async ask(): Promise<void> {
-        if (document.hidden || this.asking) return;
+        if (document.hidden || this.asking || this.state.locked) return;
         const { latest, connection } = this.state;
-        const streams = this.stream?.readyState === EventSource.OPEN;
+        const streams = this.stream?.state === 'open';
         this.silentMs += ASK_MS;
         const length = latest ? latest.window_end_ms - latest.window_start_ms : WINDOW_MS;
         if (streams && connection !== 'lost' && this.silentMs < 2 * length + SILENT_MS) return;
@@ -183,13 +213,14 @@ export class Store {
     }
 
     private async onWindow(): Promise<void> {
-        if (document.hidden) return;
+        if (document.hidden || this.state.locked) return;
         clearTimeout(this.timer);
         if (this.state.keeps !== false) await this.askWindows();
         await this.refresh();
     }
 
     private lost(error: unknown): void {
+        if (this.state.locked) return;
         const trouble = error instanceof Error ? error.message : String(error);
         this.set({ connection: 'lost', trouble });
     }
@@ -197,9 +228,10 @@ export class Store {
     private async askWindows(): Promise<void> {
         try {
             const answer = await all<Window>('windows');
+            if (this.state.locked) return;
             const windows = answer.records.slice().sort((a, b) => a.window_end_ms - b.window_end_ms);
             this.set({ windows, keeps: true });
-            if (!this.stream && 'EventSource' in globalThis) this.openStream();
+            if (!this.stream) this.openStream();
         } catch (error) {
             if (error instanceof Refusal && error.status === 404) this.set({ keeps: false });
         }
@@ -207,6 +239,7 @@ export class Store {
 
     /** One at a time; what is asked meanwhile is done once after it. */
     async refresh(): Promise<void> {
+        if (this.state.locked) return;
         if (this.running) {
             this.again = true;
             return;
@@ -220,7 +253,7 @@ export class Store {
                 // Who ended it has said why.
                 if (!loading.signal.aborted) this.lost(error);
             });
-        } while (this.again);
+        } while (this.again && !this.state.locked);
         this.running = false;
     }
 
@@ -253,6 +286,7 @@ export class Store {
             withLinks && !have ? all<Link>('links', query, signal) : Promise.resolve({ records: this.state.links ?? [] }),
             wanted ? all<Rank>('ranks', {}, signal) : Promise.resolve({ records: this.state.ranks }),
         ]);
+        if (this.state.locked) return;
         if (at !== this.state.at) {
             this.again = true;
             return;

@@ -3,49 +3,56 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { hasLinks, waits, type Store as StoreType } from '../src/store.ts';
+import type { Ears, StreamState } from '../src/stream.ts';
+import { forgetToken } from '../src/token.ts';
 
 type Body = Record<string, unknown>;
 
 class FakeStream {
-    static readonly OPEN = 1;
-    static readonly CLOSED = 2;
     static all: FakeStream[] = [];
-    readyState = 1;
-    private readonly listeners = new Map<string, () => void>();
+    state: StreamState = 'open';
 
-    constructor() {
+    constructor(private readonly ears: Ears) {
         FakeStream.all.push(this);
     }
 
-    addEventListener(name: string, listener: () => void): void {
-        this.listeners.set(name, listener);
-    }
-
     close(): void {
-        this.readyState = FakeStream.CLOSED;
+        this.state = 'closed';
     }
 
-    says(name: string): void {
-        this.listeners.get(name)?.();
+    says(kind: string): void {
+        this.ears.said(kind);
+    }
+
+    ends(): void {
+        this.state = 'trying';
+        this.ears.ended();
+    }
+
+    opens(): void {
+        this.state = 'open';
+        this.ears.opened();
     }
 }
 
 /** What is asked, and what the daemon does: an answer, a status, or nothing at all. */
 let asked: string[] = [];
 let daemon: (what: string, query: string) => Body | number | 'nothing' = () => 404;
+/** The token that it wants. */
+let wanted = '';
 let ticks: (() => void)[] = [];
 let limits: { run: () => void; ms: number }[] = [];
 const kept = { fetch: globalThis.fetch, setInterval: globalThis.setInterval, setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout };
 
-function fakeFetch(url: string, options: { signal?: AbortSignal } = {}): Promise<Response> {
-    const [what = '', query = ''] = url.replace('/api/v1/', '').split('?');
+function fakeFetch(url: string, options: { signal?: AbortSignal; headers?: Record<string, string> } = {}): Promise<Response> {
+    const [what = '', query = ''] = url.replace('api/v1/', '').split('?');
     asked.push(what);
-    const said = daemon(what, query);
+    const said = wanted !== '' && options.headers?.['Authorization'] !== `Bearer ${wanted}` ? 401 : daemon(what, query);
     if (said === 'nothing')
         return new Promise((_, fail) => {
             options.signal?.addEventListener('abort', () => fail(new DOMException('aborted', 'AbortError')));
         });
-    return Promise.resolve(typeof said === 'number' ? new Response('no', { status: said }) : new Response(JSON.stringify(said)));
+    return Promise.resolve(typeof said === 'number' ? new Response('no', { status: said, headers: said === 401 ? { 'WWW-Authenticate': 'Bearer' } : {} }) : new Response(JSON.stringify(said)));
 }
 
 /** Until all that can go on has gone on. */
@@ -71,7 +78,7 @@ const page = { hidden: false, hash: '#/fabric', seen: () => undefined as void, m
 async function open(hash = '#/fabric'): Promise<StoreType> {
     page.hash = hash;
     const { Store } = await import('../src/store.ts');
-    const store = new Store();
+    const store = new Store((ears) => new FakeStream(ears));
     store.start();
     await settle();
     return store;
@@ -95,13 +102,15 @@ function running(n: number | undefined, more: Record<string, Body | number | 'no
 
 beforeEach(() => {
     asked = [];
+    wanted = '';
+    forgetToken();
     ticks = [];
     limits = [];
     FakeStream.all = [];
     Object.assign(page, { hidden: false });
     Object.assign(globalThis, {
-        fetch: fakeFetch, EventSource: FakeStream,
-        location: { get hash() { return page.hash; } },
+        fetch: fakeFetch,
+        location: { href: 'http://localhost/fabrictrace/', get hash() { return page.hash; } },
         document: { get hidden() { return page.hidden; }, addEventListener: (_: string, f: () => void) => { page.seen = f; } },
         addEventListener: (_: string, f: () => void) => { page.moved = f; },
         setInterval: (f: () => void) => { ticks.push(f); },
@@ -148,7 +157,7 @@ test('a stream that is silent while windows close is opened anew', async () => {
     await tick(20);
     assert.equal(store.state.window?.window_end_ms, 110_000);
     assert.equal(FakeStream.all.length, 2);
-    assert.equal(FakeStream.all[0]?.readyState, FakeStream.CLOSED);
+    assert.equal(FakeStream.all[0]?.state, 'closed');
 });
 
 test('after a restart the window of before is not shown as the one of now', async () => {
@@ -156,12 +165,10 @@ test('after a restart the window of before is not shown as the one of now', asyn
     const store = await open();
     const stream = FakeStream.all[0];
     assert.ok(stream);
-    stream.readyState = 0;
-    stream.says('error');
+    stream.ends();
     daemon = running(undefined);
-    stream.readyState = FakeStream.OPEN;
     asked = [];
-    stream.says('open');
+    stream.opens();
     await settle();
     assert.equal(store.state.connection, 'live');
     assert.equal(store.state.window, undefined);
@@ -259,4 +266,47 @@ test('nothing is left behind with each window', async () => {
         await settle();
     }
     assert.equal(performance.getEntriesByType('measure').length, 0);
+});
+
+test('a daemon that wants a token is not asked until there is one', async () => {
+    daemon = running(7);
+    wanted = 'right';
+    const store = await open();
+    assert.equal(store.state.locked, 'needed');
+    assert.equal(FakeStream.all.length, 0);
+    asked = [];
+    await tick(30);
+    page.seen();
+    page.moved();
+    await settle();
+    assert.deepEqual(asked, []);
+    store.unlock('wrong');
+    await settle();
+    assert.equal(store.state.locked, 'refused');
+    assert.equal(store.state.fabric, undefined);
+    store.unlock('right');
+    await settle();
+    assert.equal(store.state.locked, '');
+    assert.equal(store.state.connection, 'live');
+    assert.equal(store.state.window?.window_end_ms, 80_000);
+    assert.equal(FakeStream.all.length, 1);
+});
+
+test('where the token is another one from now on, nothing is shown, and asked once', async () => {
+    daemon = running(7);
+    wanted = 'one';
+    const store = await open();
+    store.unlock('one');
+    await settle();
+    assert.equal(store.state.connection, 'live');
+    wanted = 'two';
+    FakeStream.all[0]?.says('window');
+    await settle();
+    assert.equal(store.state.locked, 'refused');
+    assert.equal(store.state.fabric, undefined);
+    assert.equal(FakeStream.all[0]?.state, 'closed');
+    store.unlock('two');
+    await settle();
+    assert.equal(store.state.connection, 'live');
+    assert.equal(FakeStream.all.length, 2);
 });

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in Debian's Chromium: over the lab of namespaces, served by the real daemon, where a
 collision is made on purpose (source ports that the kernel's own hash puts on one link); over such a lab
-with a training job of 64 ranks (training.py); and over fabrics on paper (paper.mjs, tiers.mjs) for sizes,
-texts and failures that no lab has. Pictures go to --shots."""
+with a training job of 64 ranks (training.py); behind nginx with a token (proxied.py); and over fabrics on
+paper (paper.mjs, tiers.mjs) for sizes, texts and failures that no lab has. Pictures go to --shots."""
 import argparse
 import json
 import os
@@ -17,6 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "fabric")]
+import proxied  # noqa: E402
 import speed  # noqa: E402
 import training  # noqa: E402
 from lab import truth  # noqa: E402
@@ -30,7 +31,7 @@ WINDOW_S = 5
 MICE = 24
 COLLIDING = 3
 TRIED_SPORTS = 64
-TOOLS = ("node", "npm", "chromium")
+TOOLS = ("node", "npm", "chromium", "nginx")
 
 
 def colliding(fabric, rng, used):
@@ -125,6 +126,15 @@ def over_a_job(args, shots):
     return counts[0], counts[1] + len(wrong)
 
 
+def over_a_proxy(args, build, shots):
+    with proxied.Proxied(build) as proxy:
+        passed, failed = pass_on(node(args.scripts, "check_proxy.mjs", proxy.told(), shots))
+        for name in proxy.logs_with_token():
+            print(f"FAIL: {name} has the token")
+            failed += 1
+    return passed, failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build")
@@ -133,7 +143,7 @@ def main():
                         help="where they and node_modules are (standard: here)")
     parser.add_argument("--seed", type=int, default=int(time.time()) % 10000)
     parser.add_argument("--tiers", type=int, choices=(2, 3), default=2, help="of the lab (2)")
-    parser.add_argument("--only", choices=("lab", "job", "paper", "states", "tiers", "times"))
+    parser.add_argument("--only", choices=("lab", "job", "paper", "states", "tiers", "times", "proxy"))
     args = parser.parse_args()
     end_tidily()
     build = Path(args.build).resolve()
@@ -149,6 +159,7 @@ def main():
             "states": lambda: pass_on(node(args.scripts, "check_states.mjs", files, shots)),
             "tiers": lambda: pass_on(node(args.scripts, "check_tiers.mjs", files, shots)),
             "times": lambda: pass_on(node(args.scripts, "check_times.mjs", files, shots)),
+            "proxy": lambda: over_a_proxy(args, build, shots),
             "lab": lambda: over_the_lab(args, shots),
             "job": lambda: over_a_job(args, shots)}
     for name, run in runs.items():
