@@ -75,7 +75,7 @@ function options(p: ChartProps, width: number, style: CSSStyleDeclaration): uPlo
                 label: s.label,
                 stroke: s.edge ? 'transparent' : value(style, s.colour),
                 width: s.width ?? 1.5,
-                points: { show: false, size: 6, fill: value(style, s.colour), filter: (u: uPlot, i: number) => (s.edge ? null : alone(u.data[i] ?? [])) },
+                points: { show: false, size: s.dash ? 4 : 8, fill: value(style, s.colour), filter: (u: uPlot, i: number) => (s.edge ? null : alone(u.data[i] ?? [])) },
                 ...(s.dash ? { dash: s.dash } : {}),
                 value: (_u: uPlot, v: number | null) => (v === null || v === undefined ? '–' : `${v.toFixed(1)}${p.unit}`),
             })),
