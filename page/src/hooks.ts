@@ -62,6 +62,19 @@ export function useWidth<E extends Element>(): [{ current: E | null }, number] {
     return [ref, width];
 }
 
+/** Whether the screen is as a query of CSS says. */
+export function useMedia(text: string): boolean {
+    const [is, set] = useState(() => matchMedia(text).matches);
+    useEffect(() => {
+        const media = matchMedia(text);
+        const look = () => set(media.matches);
+        media.addEventListener('change', look);
+        look();
+        return () => media.removeEventListener('change', look);
+    }, [text]);
+    return is;
+}
+
 const query = matchMedia('(prefers-color-scheme: dark)');
 
 export function isDark(): boolean {

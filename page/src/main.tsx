@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: head, banner, the view that the address names, and the keys.
 import { options, render, type JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { blocksOf, toText } from './copytext.ts';
 import { isDark, setTheme, usePast, useStore } from './hooks.ts';
 import { Lock, logOut } from './lock.tsx';
 import { format } from './route.ts';
+import { arrive, keepScroll } from './scroll.ts';
 import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
 import { hasLinks, holds, store, waits } from './store.ts';
-import { between, clean, clock, count, stamp } from './text.ts';
+import { between, clean, clock, count, stamp, zone } from './text.ts';
 import { isStale, token } from './token.ts';
 import { A, change, changeMoment, Empty, go } from './ui.tsx';
 import { EventsView } from './views/events.tsx';
@@ -56,7 +57,7 @@ function Moment(): JSX.Element {
     const { connection, trouble, window: shown, at, asked, route, keeps, windows, imbalance } = useStore();
     const past = at !== undefined && holds(shown, at);
     const now = format({ ...route, params: { ...route.params, at: '' } });
-    const span = shown ? between(shown.window_start_ms, shown.window_end_ms) : '';
+    const span = shown ? `${between(shown.window_start_ms, shown.window_end_ms)} ${zone(shown.window_end_ms)}` : '';
     if (connection === 'lost') return <span class="moment lost" role="alert">✕ {trouble}{shown ? `; shown is what was last known, ${span}` : ''}</span>;
     if (!shown) return <span class="moment">{connection === 'asking' ? 'asking …' : 'no window has closed yet'}</span>;
     if (at !== asked) return <span class="moment past">asking for {at === undefined ? 'now' : clock(at)} …</span>;
@@ -114,12 +115,19 @@ const KEYS: [string, string][] = [
     ['?', 'this'], ['Esc', 'close'],
 ];
 
+/** Keys stay in it until it is closed, and go on from where they were. */
 function Help({ close }: { close: () => void }): JSX.Element {
+    const button = useRef<HTMLButtonElement>(null);
+    useEffect(() => {
+        const from = document.activeElement as HTMLElement | null;
+        button.current?.focus();
+        return () => from?.focus();
+    }, []);
     return (
-        <div class="help" role="dialog" aria-modal="true" aria-labelledby="keys" data-nocopy>
+        <div class="help" role="dialog" aria-modal="true" aria-labelledby="keys" data-nocopy onKeyDown={(e) => { if (e.key === 'Tab') e.preventDefault(); }}>
             <h2 id="keys">Keys</h2>
             <dl class="facts">{KEYS.map(([key, what]) => <div key={key}><dt>{key}</dt><dd>{what}</dd></div>)}</dl>
-            <button type="button" onClick={close} ref={(e) => e?.focus()}>Close</button>
+            <button type="button" onClick={close} ref={button}>Close</button>
         </div>
     );
 }
@@ -189,17 +197,18 @@ function useKeys(setHelp: (on: boolean) => void): void {
 
 function Page(): JSX.Element {
     const state = useStore();
-    const { route, events, findings, fabric, connection, locked, window: shown } = state;
+    const { route, events, findings, diagnoses, fabric, connection, locked, window: shown } = state;
     const [help, setHelp] = useState(false);
     useKeys(setHelp);
     const standing = events.filter((e) => !e.cleared && e.severity !== 'info').length;
     const unseen = findings.filter((f) => f.severity !== 'info').length;
-    const numbers: Record<string, number> = { events: standing, unseen };
+    const ill = new Set(diagnoses.filter((d) => d.severity !== 'info').map((d) => d.job ?? '')).size;
+    const numbers: Record<string, number> = { events: standing, jobs: ill, unseen };
     const View = VIEW[route.view] ?? FabricView;
     const where = [route.view, ...route.names].join('/');
     useEffect(() => {
         document.title = `${clean(route.names.join(' ') || (NAV.find((n) => n[0] === route.view)?.[1] ?? ''))} · ${clean(fabric?.name ?? '')} · fabrictrace`;
-        scrollTo(0, 0);
+        arrive();
     }, [where, fabric?.name]);
     return (
         <>
@@ -232,6 +241,7 @@ function Page(): JSX.Element {
 }
 
 const root = document.getElementById('page');
+keepScroll();
 if (root) render(<Page />, root);
 store.start();
 // The way back may show a page as it was left.

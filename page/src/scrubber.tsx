@@ -2,7 +2,7 @@
 // The windows that are kept, as a strip: each a bar as high as the fabric's FIM, marked by verdict.
 // A slider for the keyboard: left and right go from window to window, End goes to now.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useDark, useStore, useWidth } from './hooks.ts';
 import { verdictText } from './model.ts';
 import type { Answer, Imbalance } from './records.ts';
@@ -67,6 +67,7 @@ export function Scrubber(): JSX.Element {
     const dark = useDark();
     const [frame, width] = useWidth<HTMLDivElement>();
     const canvas = useRef<HTMLCanvasElement>(null);
+    const [pointed, point] = useState(-1);
     const key = `fabric/${fabric?.name ?? ''}`;
     const asked = useAnswer<Answer<Imbalance>>(keeps && fabric ? 'history' : '', { kind: 'imbalance', key });
     const bars: Bars[] = useMemo(() => {
@@ -93,14 +94,15 @@ export function Scrubber(): JSX.Element {
         const step = stepOf(box.width, bars.length);
         return Math.max(0, Math.floor((e.clientX - box.left - (box.width - step * bars.length)) / step));
     };
-    const bar = bars[chosen];
-    const told = bar ? `${clock(bar.start)}${bar.gap > 0 ? `, the first after ${age(bar.gap)} that were not recorded` : ''}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)}, ${verdictText(bar.record)}`}` : 'no window yet';
+    const sayOf = (bar: Bars | undefined) => bar ? `${clock(bar.start)}${bar.gap > 0 ? `, the first after ${age(bar.gap)} that were not recorded` : ''}${bar.record?.fim === undefined ? '' : `, FIM ${tenth(bar.record.fim)} %, ${verdictText(bar.record)}`}` : 'no window yet';
+    const told = sayOf(bars[chosen]);
     return (
         <div class="scrubber" data-nocopy>
-            <span class="scrub-from">{bars[0] ? clock(bars[0].start) : ''}</span>
+            <span class="scrub-from">{bars[0] ? <>FIM since <span>{clock(bars[0].start)}</span></> : null}</span>
             <div ref={frame} class="scrub-frame" role="slider" tabIndex={0} aria-label="Moment" aria-valuemin={0} aria-valuemax={Math.max(0, bars.length - 1)}
-                aria-valuenow={Math.max(0, chosen)} aria-valuetext={told} aria-disabled={!keeps} title={keeps ? told : 'This daemon keeps no history: only the last window can be shown.'}
-                onMouseDown={(e) => choose(under(e))} onMouseMove={(e) => { if (e.buttons === 1) choose(under(e)); }}
+                aria-valuenow={Math.max(0, chosen)} aria-valuetext={told} aria-disabled={!keeps} title={keeps ? sayOf(bars[pointed < 0 ? chosen : pointed]) : 'This daemon keeps no history: only the last window can be shown.'}
+                onMouseDown={(e) => choose(under(e))} onMouseLeave={() => point(-1)}
+                onMouseMove={(e) => { point(under(e)); if (e.buttons === 1) choose(under(e)); }}
                 onKeyDown={(e) => {
                     if (e.key === 'ArrowLeft') choose(chosen - 1);
                     else if (e.key === 'ArrowRight') choose(chosen + 1);

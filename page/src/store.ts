@@ -5,7 +5,7 @@
 import { all, changed, get, Refusal } from './api.ts';
 import { Memory } from './history.ts';
 import { fabricOf, type Fabric } from './model.ts';
-import type { Answer, Event, Finding, Imbalance, Link, Rank, Topology, Window } from './records.ts';
+import type { Answer, Diagnosis, Event, Finding, Imbalance, Link, Rank, Topology, Window } from './records.ts';
 import { moment, parse, type Route } from './route.ts';
 import { Stream, type Ears, type Listening } from './stream.ts';
 import { forgetToken, holdToken, token, whenRefused } from './token.ts';
@@ -45,6 +45,8 @@ export interface State {
     imbalance: Imbalance[];
     events: Event[];
     findings: Finding[];
+    /** Jobs that hang or are slow now; none is kept of moments before. */
+    diagnoses: Diagnosis[];
     ranks: Rank[];
     windows: Window[] | undefined;
     /** Whether the daemon keeps what was; undefined: not known yet. */
@@ -79,7 +81,7 @@ export function holds(window: Window | undefined, ms: number): boolean {
 /** Before the first answer. */
 const NOTHING: Omit<State, 'route' | 'at' | 'locked'> = {
     connection: 'asking', trouble: '', window: undefined, asked: undefined, latest: undefined,
-    topology: undefined, links: undefined, linksOf: undefined, imbalance: [], events: [], findings: [], ranks: [], windows: undefined,
+    topology: undefined, links: undefined, linksOf: undefined, imbalance: [], events: [], findings: [], diagnoses: [], ranks: [], windows: undefined,
     keeps: undefined, fabric: undefined,
 };
 
@@ -279,10 +281,11 @@ export class Store {
         // A window's links stay as they are; events may come by the second.
         const have = !anew && shown !== undefined && this.state.linksOf === shown.window_end_ms;
         const wanted = anew || this.state.topology === undefined || Date.now() - this.topologyAt > TOPOLOGY_MS;
-        const [topology, events, doctor, links, ranks] = await Promise.all([
+        const [topology, events, doctor, diagnoses, links, ranks] = await Promise.all([
             wanted ? changed<Topology>('topology', this.state.topology, signal) : Promise.resolve(this.state.topology as Topology),
             all<Event>('events', query, signal),
             all<Finding>('doctor', {}, signal),
+            isNow ? all<Diagnosis>('diagnoses', {}, signal) : Promise.resolve({ records: [] }),
             withLinks && !have ? all<Link>('links', query, signal) : Promise.resolve({ records: this.state.links ?? [] }),
             wanted ? all<Rank>('ranks', {}, signal) : Promise.resolve({ records: this.state.ranks }),
         ]);
@@ -298,7 +301,7 @@ export class Store {
         // The doctor says what is down now.
         const fabric = fabricOf(topology, links.records, events.records, isNow ? doctor.records : []);
         this.set({
-            topology, imbalance: imbalance.records, events: events.records, findings: doctor.records,
+            topology, imbalance: imbalance.records, events: events.records, findings: doctor.records, diagnoses: diagnoses.records,
             ...(withLinks ? { links: links.records, linksOf: shown?.window_end_ms } : {}),
             ranks: ranks.records, fabric, window: shown, asked: at, connection: 'live', trouble: '',
             ...(isNow ? { latest: shown } : {}),

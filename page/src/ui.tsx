@@ -18,7 +18,7 @@ export function useHref(): (view: string, names?: string[], params?: Record<stri
 /** The store follows at once: a key that is pressed before the browser's own event finds the new address.
  * over: in the place of the address that is left, which the way back does not stop at. */
 export function go(hash: string, over = false): void {
-    if (over) history.replaceState(null, '', hash);
+    if (over) history.replaceState(history.state, '', hash);
     else location.hash = hash;
     store.follow();
 }

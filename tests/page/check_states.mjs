@@ -234,7 +234,7 @@ async function when(page, url, paper) {
     paper.tell();
     await page.waitForSelector('header[data-connection=lost]');
     const lost = await text(page, '.moment');
-    check('what was last known says of when it is', lost.includes('too much is in progress at once; shown is what was last known, ') && / to .*\d\d:\d\d:\d\d$/.test(lost), lost);
+    check('what was last known says of when it is', lost.includes('too much is in progress at once; shown is what was last known, ') && / to .*\d\d:\d\d:\d\d [+-]\d\d:\d\d$/.test(lost), lost);
     check('and so does a copy of it', /, last known: too much/.test(await copied()), (await copied()).slice(0, 160));
 }
 
@@ -266,6 +266,20 @@ async function back(page, url, paper) {
     await page.goBack();
     await page.waitForFunction(() => document.querySelector('main').dataset.shown === 'events');
     check('and on to the view before', true);
+    await page.setViewportSize({ width: 1280, height: 600 });
+    await shown(page, url, 'links');
+    const row = page.locator('main tbody tr').nth(20).getByRole('link').first();
+    await row.scrollIntoViewIfNeeded();
+    const y = () => page.evaluate(() => scrollY);
+    await page.waitForFunction(() => history.state?.scroll === scrollY && scrollY > 0);
+    const left = await y();
+    await row.click();
+    await page.waitForFunction(() => /^Link /.test(document.querySelector('main h1')?.textContent ?? ''));
+    await settled(page);
+    check('another view begins at its top', await y() === 0, String(await y()));
+    await page.goBack();
+    await page.waitForFunction((was) => document.querySelector('main').dataset.shown === 'links' && Math.abs(scrollY - was) < 2, left);
+    check('and the way back leads to the row that one came from', true);
     await shown(page, url, `imbalance?at=${paper.span(paper.number + 9).window_start_ms}`);
     await page.keyboard.press('[');
     await reaches(paper.number - 1);
@@ -307,7 +321,56 @@ async function more(page, url, paper) {
     check('what is more of links down and not seen leads to both', states[0] === 'down' && states.includes('unseen'), states.join());
 }
 
-const PARTS = { hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
+/** What somebody looks for who is woken: on the first page, without scrolling; on a phone as well. */
+async function night(page, url) {
+    await shown(page, url, 'fabric');
+    const line = await text(page, '[aria-labelledby=active-now] li');
+    check('a job that hangs is on the first page, and first', /Communication hangs job 88/.test(line), line);
+    const nav = page.getByRole('navigation', { name: 'Views' });
+    await nav.getByRole('link', { name: 'Jobs' }).click();
+    await page.waitForSelector('[aria-label=Jobs] tbody tr');
+    check('and in the list of jobs', /^88.*Communication hangs/.test(await text(page, '[aria-label=Jobs] tbody tr')), await text(page, '[aria-label=Jobs] tbody tr'));
+    check('and counted in the head', /Jobs 1/.test(await nav.textContent()), await nav.textContent());
+    check('the head says in which zone its times are', /live, \d\d:\d\d:\d\d to \d\d:\d\d:\d\d [+-]\d\d:\d\d$/.test(await text(page, '.moment')), await text(page, '.moment'));
+    const focus = () => page.evaluate(() => document.activeElement.textContent);
+    await nav.getByRole('link', { name: 'Hosts' }).focus();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Tab');
+    check('keys stay in the list of keys', await focus() === 'Close', await focus());
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    check('and go on from where they were', await focus() === 'Hosts', await focus());
+    await page.setViewportSize({ width: 390, height: 844 });
+    for (const view of ['fabric', 'imbalance', 'flow/10.1.0.1:49152-10.1.2.2']) {
+        await shown(page, url, view);
+        await page.waitForFunction(() => /\d/.test(document.querySelector('main')?.textContent ?? ''));
+        const hidden = await nav.locator('a').evaluateAll((all) => all.filter((a) => a.getBoundingClientRect().right > innerWidth).map((a) => a.textContent));
+        check(`a phone, ${view}: each view can be seen in the head`, hidden.length === 0, hidden.join());
+        const over = await page.locator('main dt').evaluateAll((all) => all.filter((dt) => dt.scrollWidth > dt.clientWidth).map((dt) => dt.textContent));
+        check(`a phone, ${view}: no name is written over its figure`, over.length === 0, over.join());
+    }
+    await shown(page, url, 'fabric');
+    const active = await page.getByRole('heading', { name: 'Active now' }).boundingBox();
+    check('a phone: what is active is seen at once', active.y < 500, JSON.stringify(active));
+    await shown(page, url, 'imbalance');
+    const box = await page.getByRole('region', { name: 'Imbalance of every group' }).locator('tbody td').last().boundingBox();
+    check('a phone: verdicts are not cut off', box.x + box.width <= 390, JSON.stringify(box));
+    await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+/** Of a large fabric it stands above what is drawn. */
+async function large(page, url) {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await shown(page, url, 'fabric');
+    await page.waitForSelector('.matrix canvas');
+    const active = await page.getByRole('heading', { name: 'Active now' }).boundingBox();
+    const first = await page.locator('.matrix').first().boundingBox();
+    check('what is active stands above the matrices', active.y < first.y && active.y < 400, `${active.y} ${first.y}`);
+}
+large.paper = { leaves: 96, spines: 8, flows: 500 };
+
+const PARTS = { night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

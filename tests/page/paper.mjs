@@ -353,7 +353,7 @@ export class Paper {
         case 'ranks':
             return list(this.ranks());
         case 'diagnoses':
-            return list(query.get('job') === '88' ? [{
+            return list(!this.calm && ['88', null].includes(query.get('job')) ? [{
                 schema: 'fabrictrace.diagnosis.v1', time_ms: this.span(this.number).window_end_ms, since_ms: this.span(this.number - 3).window_end_ms, syndrome: 'comm_hang', severity: 'critical',
                 message: 'rank 1 on gpu01 hangs in communication', job: '88', communicator: 'c0ffee88', operation: 'AllReduce', sequence: 4711, rank: 1, host: name('gpu', 1), pid: 4001, peer: 2, peer_host: name('gpu', 2),
                 waiting: 3, ranks_waiting: [0, 3, 2], wait_chain: [3, 2, 1], evidence_for: ['its transfer to rank 2 stands'], evidence_against: ['no counters of its host'], confidence: 0.9, advice: 'Look at the links between them.',

@@ -5,7 +5,7 @@ import { meaning } from '../advice.ts';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Diagnosis } from '../records.ts';
 import { age, clock, count, plural, ratio } from '../text.ts';
-import { Empty, Facts, FlowLink, HostLink, PortLink, Section, Word } from '../ui.tsx';
+import { Empty, Facts, FlowLink, HostLink, JobLink, PortLink, Section, Word } from '../ui.tsx';
 
 const SHOWN = 20;
 
@@ -18,6 +18,25 @@ function Lines({ of }: { of: string[] }): JSX.Element {
     return <ul>{of.map((line) => <li key={line}>{line}</li>)}</ul>;
 }
 
+export function diagnosisId(d: Diagnosis): string {
+    return `${d.job}/${d.communicator}/${d.syndrome}/${d.rank}`;
+}
+
+export function SyndromeWord({ of }: { of: Diagnosis }): JSX.Element {
+    return <Word word={of.severity} text={meaning(of.syndrome === 'mixed' ? 'mixed_slow' : of.syndrome ?? '').name} />;
+}
+
+/** One line of a list: what, which job, since when. */
+export function DiagnosisLine({ of }: { of: Diagnosis }): JSX.Element {
+    return (
+        <>
+            <SyndromeWord of={of} /> job <JobLink job={of.job} />{' '}
+            <span class="said">{of.message}</span>{' '}
+            {of.since_ms === undefined ? null : <span class="since">since {clock(of.since_ms)}</span>}
+        </>
+    );
+}
+
 function DiagnosisCard({ of, open }: { of: Diagnosis; open: boolean }): JSX.Element {
     const { window: shown } = useStore();
     const now = shown?.window_end_ms ?? Date.now();
@@ -25,7 +44,7 @@ function DiagnosisCard({ of, open }: { of: Diagnosis; open: boolean }): JSX.Elem
     return (
         <article class={`card card-${of.severity ?? 'info'}`}>
             <h3>
-                <Word word={of.severity} text={meaning(of.syndrome === 'mixed' ? 'mixed_slow' : of.syndrome ?? '').name} /> {of.rank === undefined ? 'no single rank' : <>rank {of.rank} <HostLink name={of.host} /></>}
+                <SyndromeWord of={of} /> {of.rank === undefined ? 'no single rank' : <>rank {of.rank} <HostLink name={of.host} /></>}
                 {of.since_ms === undefined ? null : <span class="since"> since {clock(of.since_ms)}, {age(now - of.since_ms)}</span>}
             </h3>
             {of.message ? <p>{of.message}</p> : null}
@@ -58,7 +77,7 @@ export function DiagnosesOf({ job }: { job: string }): JSX.Element | null {
     return (
         <Section title="Diagnosis">
             {found.length === 0 ? <Empty>{asked.refusal || (asked.answer ? 'No rank of it hangs or is slow.' : 'Asking …')}</Empty> : null}
-            <div class="cards">{found.slice(0, SHOWN).map((d, i) => <DiagnosisCard key={`${d.communicator}/${d.syndrome}/${d.rank}`} of={d} open={i === 0} />)}</div>
+            <div class="cards">{found.slice(0, SHOWN).map((d, i) => <DiagnosisCard key={diagnosisId(d)} of={d} open={i === 0} />)}</div>
             {found.length > SHOWN ? <p class="empty">{found.length - SHOWN} more are not shown.</p> : null}
         </Section>
     );

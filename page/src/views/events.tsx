@@ -59,7 +59,7 @@ function evidenceFacts(e: Event): (Fact | false | undefined)[] {
         at.group !== undefined && ['Group', <GroupLink name={at.group} />],
         at.elephants !== undefined && ['Elephants', `${count(at.elephants)} here, ${count(at.elephants_least)} on the sibling with the fewest, ${tenth(at.elephants_even)} would be even`],
         slow !== undefined && slow > 1 && ['Cost', `what waits for these flows takes at most ${ratio(slow)} times as long as on an even group`],
-        at.fim !== undefined && ['FIM', `${tenth(at.fim)}, chance gives ${tenth(at.fim_expected)}, p ${probability(at.p_value)}`],
+        at.fim !== undefined && ['FIM', `${tenth(at.fim)} %, chance gives ${tenth(at.fim_expected)} %, p ${probability(at.p_value)}`],
         at.found_peer !== undefined && ['Leads to', <><SwitchLink name={at.found_peer} /> {at.found_peer_port ?? ''}: {plural(at.flows ?? 0, 'flow')}, {plural(at.count ?? 0, 'sample')}</>],
         at.old_hops !== undefined && ['Was', <Hops hops={at.old_hops} />],
         at.new_hops !== undefined && ['Is', <Hops hops={at.new_hops} />],

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Drawing } from '../drawing.tsx';
-import { useDark, usePast, useStore } from '../hooks.ts';
+import { useDark, useMedia, usePast, useStore } from '../hooks.ts';
 import { Matrix } from '../matrix.tsx';
 import { byScope, byWorst, isSmall, verdictText, type Fabric, type Way } from '../model.ts';
 import type { Event, Finding } from '../records.ts';
@@ -11,6 +11,7 @@ import { css } from '../scale.ts';
 import { count, percent, plural, probability, tenth } from '../text.ts';
 import { A, Empty, GroupLink, NotYet, PortLink, Section, StateMark, Table, Word } from '../ui.tsx';
 import type { Measure } from '../wayinfo.ts';
+import { DiagnosisLine, diagnosisId } from './diagnoses.tsx';
 import { EventLine } from './events.tsx';
 
 const USES = [0, 0.1, 0.25, 0.5, 1];
@@ -76,47 +77,68 @@ function summary(fabric: Fabric): string {
     return `${tiers.join(', ')}; ${plural(fabric.ways.size, 'link')}, each direction counted: ${count(fabric.counts.used)} used, ${count(fabric.counts.idle)} idle, ${count(fabric.counts.down)} down, ${count(fabric.counts.unseen)} not seen`;
 }
 
+const LINES = 8;
+/** Above drawings that would hide them: large ones, and all on a narrow screen. */
+const LINES_ABOVE = 4;
+
+/** What is wrong now: jobs, events, groups. */
+function Now({ fabric, lines }: { fabric: Fabric; lines: number }): JSX.Element {
+    const { events, imbalance, diagnoses } = useStore();
+    const standing = events.filter((e) => !e.cleared).sort(byWorst);
+    const worst = imbalance.filter((i) => i.verdict !== 'idle').sort(byScope).slice(0, lines);
+    return (
+        <div class="beside">
+            <Section title="Active now" aside={<A view="events">all events</A>}>
+                {standing.length === 0 ? <Empty>{fabric.mute ? 'Nothing is known of this window.' : 'No active event: no collision, no fault, no link down.'}</Empty> : null}
+                <ul class="lines">
+                    {diagnoses.slice(0, lines).map((d) => <li key={diagnosisId(d)}><DiagnosisLine of={d} /></li>)}
+                    {standing.slice(0, lines).map((e) => <li key={`${e.kind}/${e.subject}`}><EventLine event={e} /></li>)}
+                </ul>
+                {diagnoses.length > lines ? <p><A view="jobs">and {plural(diagnoses.length - lines, 'more diagnosis', 'more diagnoses')} of jobs</A></p> : null}
+                {standing.length > lines ? <p><A view="events">and {plural(standing.length - lines, 'more event')}</A></p> : null}
+            </Section>
+            <Section title="Imbalance" aside={<A view="imbalance">all groups</A>}>
+                {worst.length === 0
+                    ? <Empty>No group carried flows in this window.</Empty>
+                    : <Table id="worst" label="Imbalance, worst groups" rows={worst} rowKey={(r) => `${r.scope}/${r.name}`} columns={[
+                        { key: 'name', title: 'Group', cell: (r) => <GroupLink name={r.name ?? ''} scope={r.scope} /> },
+                        { key: 'fim', title: 'FIM, %', num: true, cell: (r) => tenth(r.fim) },
+                        { key: 'chance', title: 'Chance, %', num: true, cell: (r) => tenth(r.fim_expected) },
+                        { key: 'p', title: 'p', num: true, cell: (r) => probability(r.p_value) },
+                        { key: 'verdict', title: 'Verdict', cell: (r) => <Word word={r.verdict} text={r.verdict === 'fault' ? 'fault' : verdictText(r)} /> },
+                    ]} />}
+            </Section>
+        </div>
+    );
+}
+
 export function FabricView(): JSX.Element {
-    const { fabric, events, findings, imbalance, route } = useStore();
+    const { fabric, events, findings, route } = useStore();
     const [said, say] = useState('');
+    const beside = useMedia('(min-width: 1181px)');
     const measure: Measure = route.params['by'] === 'share' ? 'share' : 'use';
     const past = usePast();
     const trouble = useMemo(() => troubles(events, past ? [] : findings), [events, findings, past]);
-    const standing = events.filter((e) => !e.cleared).sort(byWorst);
     if (!fabric) return <NotYet />;
-    const worst = imbalance.filter((i) => i.verdict !== 'idle').sort(byScope).slice(0, 8);
+    const small = isSmall(fabric);
+    const above = !small || !beside;
+    const now = <Now key="now" fabric={fabric} lines={above ? LINES_ABOVE : LINES} />;
     return (
-        <div class={isSmall(fabric) ? 'overview' : 'overview overview-large'}>
+        <div class={small ? 'overview' : 'overview overview-large'}>
             <h1 class="hidden">Fabric {fabric.name}</h1>
+            {above ? now : null}
             <Section title="Fabric" aside={<Measures measure={measure} />}>
                 <p class="lead">{summary(fabric)}</p>
                 {fabric.ways.size === 0
                     ? <Empty>No link is known yet. Links come from the topology file, from LLDP, or are learnt from the samples of flows that cross them; “Not seen” says what is missing.</Empty>
-                    : isSmall(fabric)
+                    : small
                         ? <Drawing fabric={fabric} measure={measure} trouble={trouble} mark={say} />
                         : fabric.layers.map((l) => <Matrix key={`${l.low}/${l.high}`} layer={l} told={fabric} measure={measure} mark={say} />)}
                 <p class="readout" role="status" data-nocopy>{said || 'Point at a link, or go to it by keys: its load is shown here.'}</p>
                 <Legend measure={measure} fabric={fabric} />
                 <Troubled fabric={fabric} />
             </Section>
-            <div class="beside">
-                <Section title="Active now" aside={<A view="events">all events</A>}>
-                    {standing.length === 0 ? <Empty>{fabric.mute ? 'Nothing is known of this window.' : 'No active event: no collision, no fault, no link down.'}</Empty> : null}
-                    <ul class="lines">{standing.slice(0, 8).map((e) => <li key={`${e.kind}/${e.subject}`}><EventLine event={e} /></li>)}</ul>
-                    {standing.length > 8 ? <p><A view="events">and {standing.length - 8} more</A></p> : null}
-                </Section>
-                <Section title="Imbalance" aside={<A view="imbalance">all groups</A>}>
-                    {worst.length === 0
-                        ? <Empty>No group carried flows in this window.</Empty>
-                        : <Table id="worst" label="Imbalance, worst groups" rows={worst} rowKey={(r) => `${r.scope}/${r.name}`} columns={[
-                            { key: 'name', title: 'Group', cell: (r) => <GroupLink name={r.name ?? ''} scope={r.scope} /> },
-                            { key: 'fim', title: 'FIM', num: true, cell: (r) => tenth(r.fim) },
-                            { key: 'chance', title: 'Chance', num: true, cell: (r) => tenth(r.fim_expected) },
-                            { key: 'p', title: 'p', num: true, cell: (r) => probability(r.p_value) },
-                            { key: 'verdict', title: 'Verdict', cell: (r) => <Word word={r.verdict} text={r.verdict === 'fault' ? 'fault' : verdictText(r)} /> },
-                        ]} />}
-                </Section>
-            </div>
+            {above ? null : now}
         </div>
     );
 }

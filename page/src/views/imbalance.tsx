@@ -49,12 +49,12 @@ function Over({ name, series, unlike }: { name: string; series: Imbalance[]; unl
 }
 
 const FIGURES: [string, (i: Imbalance) => string, ((i: Imbalance) => number | undefined)?][] = [
-    ['FIM', (i) => tenth(i.fim), (i) => i.fim],
-    ['FIM by chance', (i) => tenth(i.fim_expected)],
+    ['FIM, %', (i) => tenth(i.fim), (i) => i.fim],
+    ['FIM by chance, %', (i) => tenth(i.fim_expected)],
     ['p', (i) => probability(i.p_value)],
     ['Max/mean', (i) => ratio(i.max_over_mean), (i) => i.max_over_mean],
     ['Effective links', (i) => `${tenth(i.effective_links)} of ${count(i.links)}`],
-    ['FIM of bytes', (i) => tenth(i.fim_bytes), (i) => i.fim_bytes],
+    ['FIM of bytes, %', (i) => tenth(i.fim_bytes), (i) => i.fim_bytes],
     ['Bottleneck ratio', (i) => ratio(i.bottleneck_ratio), (i) => i.bottleneck_ratio],
     ['Jain', (i) => ratio(i.jain)],
     ['Flows', (i) => count(i.flows)],
@@ -113,7 +113,7 @@ function Chosen({ record, scope, name }: { record: Imbalance | undefined; scope:
                 {record
                     ? <Facts of={[
                         ['Verdict', <Word word={record.verdict} text={verdictText(record)} />],
-                        record.fim !== undefined && ['FIM', `${tenth(record.fim)}, chance gives ${tenth(record.fim_expected)}`],
+                        record.fim !== undefined && ['FIM', `${tenth(record.fim)} %, chance gives ${tenth(record.fim_expected)} %`],
                         record.p_value !== undefined && ['p', probability(record.p_value)],
                         ['Flows', `${count(record.flows)} over ${plural(record.links ?? 0, 'link')}${record.flows_unplaced ? `, ${count(record.flows_unplaced)} more not placed` : ''}`],
                         record.bottleneck_ratio !== undefined && ['Bottleneck', `what waits for the slowest flow takes at most ${ratio(record.bottleneck_ratio)} times as long as on an even group`],
@@ -148,11 +148,11 @@ export function ImbalanceView(): JSX.Element {
                         rowClass={(r) => (r === record ? 'chosen' : '')} columns={[
                             { key: 'name', title: 'Group', cell: (r) => <GroupLink name={r.name ?? ''} scope={r.scope} />, by: (r) => r.name },
                             { key: 'scope', title: 'Scope', minor: true, cell: (r) => r.scope },
-                            { key: 'links', title: 'Links', num: true, cell: (r) => count(r.links), by: (r) => r.links },
+                            { key: 'links', title: 'Links', num: true, minor: true, cell: (r) => count(r.links), by: (r) => r.links },
                             { key: 'flows', title: 'Flows', num: true, cell: (r) => count(r.flows), by: (r) => r.flows },
-                            { key: 'fim', title: 'FIM', num: true, cell: (r) => tenth(r.fim), by: (r) => r.fim },
-                            { key: 'chance', title: 'By chance', num: true, cell: (r) => tenth(r.fim_expected), by: (r) => r.fim_expected },
-                            { key: 'p', title: 'p', num: true, cell: (r) => probability(r.p_value), by: (r) => r.p_value },
+                            { key: 'fim', title: 'FIM, %', num: true, cell: (r) => tenth(r.fim), by: (r) => r.fim },
+                            { key: 'chance', title: 'By chance, %', num: true, cell: (r) => tenth(r.fim_expected), by: (r) => r.fim_expected },
+                            { key: 'p', title: 'p', num: true, minor: true, cell: (r) => probability(r.p_value), by: (r) => r.p_value },
                             { key: 'max', title: 'Max/mean', num: true, minor: true, cell: (r) => ratio(r.max_over_mean), by: (r) => r.max_over_mean },
                             { key: 'neck', title: 'Bottleneck', num: true, minor: true, cell: (r) => ratio(r.bottleneck_ratio), by: (r) => r.bottleneck_ratio },
                             { key: 'verdict', title: 'Verdict', cell: (r) => <Word word={r.verdict} text={verdictText(r)} />, by: (r) => verdictRank(r.verdict) },

@@ -7,7 +7,7 @@ import type { Answer, Communicator, Edge, Path, Rank, Rhythm } from '../records.
 import { palette, STEPS } from '../scale.ts';
 import { bytes, clock, count, nanoseconds, NONE, notInSums, plural, rate, ratio } from '../text.ts';
 import { A, change, Empty, Facts, HostLink, JobLink, OfNow, PortLink, Section, Table } from '../ui.tsx';
-import { DiagnosesOf } from './diagnoses.tsx';
+import { DiagnosesOf, SyndromeWord } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 import { PlansOf } from './plans.tsx';
@@ -76,10 +76,15 @@ function Slowest({ rank, of }: { rank: Rank | undefined; of: Rank[] }): JSX.Elem
     );
 }
 
+/** That are named of a job in the list of all. */
+const DIAGNOSES = 2;
+
 export function JobsView(): JSX.Element {
     const asked = useAnswer<Answer<Rank>>('ranks');
     const flows = useAnswer<Answer<Rhythm>>('rhythms');
     const jobs = useMemo(() => jobsOf(asked.answer?.records ?? [], flows.answer?.records ?? []), [asked.answer, flows.answer]);
+    const { diagnoses } = useStore();
+    const of = (j: { name: string }) => diagnoses.filter((d) => (d.job ?? '') === j.name);
     const unknown = <span class="none">{NONE}</span>;
     return (
         <>
@@ -87,11 +92,12 @@ export function JobsView(): JSX.Element {
             <OfNow what="Ranks are those" />
             {jobs.length === 0
                 ? <Empty>{asked.refusal || (asked.answer ? 'No job is known. Ranks come from the NCCL plugin inside the jobs, names of jobs from agents (fabrictrace-agent(8)).' : 'Asking …')}</Empty>
-                : <Table id="jobs" label="Jobs" rows={jobs} rowKey={(j) => j.name} columns={[
+                : <Table id="jobs" label="Jobs" rows={jobs} rowKey={(j) => j.name} sort="-diagnosis" columns={[
                     { key: 'job', title: 'Job', cell: (j) => j.name ? <JobLink job={j.name} /> : <A view="job" names={['-']}>without a name</A>, by: (j) => j.name },
                     { key: 'processes', title: 'Processes', num: true, cell: (j) => j.ranks.length === 0 ? unknown : count(j.processes), by: (j) => j.ranks.length === 0 ? undefined : j.processes },
                     { key: 'comms', title: 'Communicators', num: true, minor: true, cell: (j) => j.ranks.length === 0 ? unknown : count(j.comms.length), by: (j) => j.ranks.length === 0 ? undefined : j.comms.length },
                     { key: 'hosts', title: 'Hosts', num: true, cell: (j) => j.ranks.length === 0 ? unknown : count(j.hosts.length), by: (j) => j.ranks.length === 0 ? undefined : j.hosts.length },
+                    { key: 'diagnosis', title: 'Diagnosis', cell: (j) => of(j).slice(0, DIAGNOSES).map((d, i) => <>{i ? ', ' : ''}<SyndromeWord of={d} /></>), by: (j) => of(j).length || undefined },
                     { key: 'slow', title: 'Slowest pair', cell: (j) => <Slowest rank={slowestOf(j.ranks)} of={j.ranks} />, by: (j) => slower(slowestOf(j.ranks) ?? { comm_id: '', rank: 0 }) },
                 ]} />}
         </>

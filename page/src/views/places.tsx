@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import { byName, portKey, verdictText, type Way } from '../model.ts';
 import type { Answer, Host, Path, Port, QueuePair, Rank } from '../records.ts';
-import { clock, count, percent, plural, rate, words } from '../text.ts';
+import { clock, count, percent, plural, rate, tenth, words } from '../text.ts';
 import { A, Bar, Empty, Facts, FlowLink, HostLink, JobLink, NotYet, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
@@ -40,7 +40,7 @@ export function SwitchView(): JSX.Element {
                 ['Tier', sw.tier ?? 'unknown'],
                 (sw.addresses ?? []).length > 0 && ['Addresses', sw.addresses?.join(', ')],
                 ['Ports', `${count((sw.ports ?? []).filter((p) => p.peer).length)} to switches, ${count((sw.ports ?? []).filter((p) => p.host).length)} to hosts`],
-                ...groups.map((g): [string, JSX.Element] => [g.name ?? '', <><A view="imbalance" names={['group', g.name ?? '']}>{verdictText(g)}</A>{g.fim === undefined ? '' : `, FIM ${g.fim.toFixed(1)}, chance gives ${g.fim_expected?.toFixed(1) ?? '–'}`}</>]),
+                ...groups.map((g): [string, JSX.Element] => [g.name ?? '', <><A view="imbalance" names={['group', g.name ?? '']}>{verdictText(g)}</A>{g.fim === undefined ? '' : `, FIM ${tenth(g.fim)} %, chance gives ${tenth(g.fim_expected)} %`}</>]),
                 (sw.lags ?? []).length > 0 && ['Aggregates', sw.lags?.map((l) => `${l.name}: ${(l.members ?? []).join(', ')}`).join('; ')],
             ]} />
             <Findings of={findingsAt(findings, name)} />
