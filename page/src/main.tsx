@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: head, banner, the view that the address names, and the keys.
 import { options, render, type JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { blocksOf, toText } from './copytext.ts';
 import { isDark, setTheme, usePast, useStore } from './hooks.ts';
 import { Lock, logOut } from './lock.tsx';
@@ -118,7 +118,7 @@ const KEYS: [string, string][] = [
 /** Keys stay in it until it is closed, and go on from where they were. */
 function Help({ close }: { close: () => void }): JSX.Element {
     const button = useRef<HTMLButtonElement>(null);
-    useEffect(() => {
+    useLayoutEffect(() => {
         const from = document.activeElement as HTMLElement | null;
         button.current?.focus();
         return () => from?.focus();
