@@ -16,7 +16,7 @@
 #define OF_MANY 1.5
 
 static uint32_t links_of(const void *arg, const struct ft_recent_rank *from, uint32_t to,
-                         const uint32_t **ports)
+                         const uint32_t **ports, uint32_t *last)
 {
     const struct ft_witnesses *w = arg;
     struct ft_pair_path path;
@@ -25,6 +25,7 @@ static uint32_t links_of(const void *arg, const struct ft_recent_rank *from, uin
         path.unsure)
         return 0;
     *ports = path.ports;
+    *last = path.last;
     return path.count;
 }
 

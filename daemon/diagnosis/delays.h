@@ -68,7 +68,7 @@ struct ft_recent_rank;
 /* Who knows by which links a pair's flows certainly go: fills ports, which stay good. */
 struct ft_delays_paths {
     uint32_t (*of)(const void *arg, const struct ft_recent_rank *from, uint32_t to,
-                   const uint32_t **ports);
+                   const uint32_t **ports, uint32_t *last);
     const void *arg;
 };
 

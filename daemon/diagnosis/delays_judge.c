@@ -219,7 +219,7 @@ static void make_cells(struct table *t, const struct ft_delays_paths *paths)
                                        .to = e->to,
                                        .before =
                                            first_ms != INT64_MAX && newest_ms(e->cell) < first_ms};
-        cell->link_count = paths->of(paths->arg, e->rank, e->cell->peer, &cell->links);
+        cell->link_count = paths->of(paths->arg, e->rank, e->cell->peer, &cell->links, &cell->last);
         t->entry_of[t->cell_count++] = (uint32_t)i;
     }
 }

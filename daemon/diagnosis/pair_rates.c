@@ -170,7 +170,7 @@ static void name_end(const struct ft_topology *t, uint32_t nic, uint32_t *host,
     snprintf(name, FT_PAIR_RATES_NAME, "%s", ft_topology_host(t, *host)->name);
 }
 
-static void add_port(struct ft_pair_rates_pair *pair, uint32_t port)
+static void add_port(struct ft_pair_rates_pair *pair, uint32_t port, bool last)
 {
     uint32_t i = 0;
 
@@ -180,9 +180,12 @@ static void add_port(struct ft_pair_rates_pair *pair, uint32_t port)
         pair->unsure = true;
         return;
     }
-    if (i == pair->port_count)
+    if (i == pair->port_count) {
+        pair->last[pair->port_count] = false;
         pair->crossed[pair->port_count++] = 0;
+    }
     pair->ports[i] = port;
+    pair->last[i] |= last;
     pair->crossed[i]++;
 }
 
@@ -193,12 +196,15 @@ static uint32_t sort_ports(struct ft_pair_rates_pair *pair)
 
     for (uint32_t i = 0; i < pair->port_count; i++) {
         uint32_t port = pair->ports[i];
+        bool last = pair->last[i];
 
         if (pair->crossed[i] < pair->flows)
             continue;
         pair->ports[i] = pair->ports[all];
         pair->crossed[i] = pair->crossed[all];
+        pair->last[i] = pair->last[all];
         pair->ports[all] = port;
+        pair->last[all] = last;
         pair->crossed[all++] = (uint16_t)pair->flows;
     }
     return pair->port_count - all;
@@ -227,7 +233,7 @@ void ft_pair_rates_flow(struct ft_pair_rates *p, struct ft_pair_rates_job *job,
     pair->flows++;
     pair->unsure |= flow->state != FT_PATH_RESOLVED || pair->flows > UINT16_MAX;
     for (uint32_t h = 0; !pair->unsure && h < flow->path.hop_count; h++)
-        add_port(pair, flow->path.hops[h].out);
+        add_port(pair, flow->path.hops[h].out, h + 1 == flow->path.hop_count);
 }
 
 /* [ms] Of the newest spans. */
@@ -282,6 +288,9 @@ static void begin_judging(struct ft_pair_rates *p, const struct ft_pair_rates_vi
         q->rate.links = q->ports;
         q->rate.link_count = known ? q->port_count : 0;
         q->rate.partly = known ? sort_ports(q) : 0;
+        q->rate.last = 0;
+        for (uint32_t k = 0; k < q->rate.link_count; k++)
+            q->rate.last |= (uint32_t)q->last[k] << k;
         j->pairs[j->count] = q;
         j->rates[j->count++] = &q->rate;
     }

@@ -24,6 +24,7 @@ struct ft_pair_rates_pair {
      * what all of them do, once these are sorted. */
     uint32_t ports[FT_PAIR_RATES_PORTS], port_count;
     uint16_t crossed[FT_PAIR_RATES_PORTS];
+    bool last[FT_PAIR_RATES_PORTS]; /* whether it is the last one of a flow */
     uint32_t block, flows;
     bool unsure; /* not all of its flows have a certain path */
     struct ft_tuple tuple;

@@ -26,6 +26,7 @@ struct pair {
     bool named;
     uint32_t count;
     uint32_t ports[PORTS_MAX];
+    uint32_t last; /* which of them are the last of a flow, a bit each */
     uint32_t qp;
     struct ft_tuple tuple;
     struct ft_pair_link link;
@@ -77,15 +78,19 @@ static struct pair_key key_of(const char *comm_id, uint32_t src, uint32_t dst)
     return key;
 }
 
-static void add_port(struct pair *pair, uint32_t port)
+static void add_port(struct pair *pair, uint32_t port, bool last)
 {
-    for (uint32_t i = 0; i < pair->count; i++)
-        if (pair->ports[i] == port)
-            return;
-    if (port == FT_NONE || pair->count == PORTS_MAX)
+    uint32_t i = 0;
+
+    while (i < pair->count && pair->ports[i] != port)
+        i++;
+    if (port == FT_NONE || i == PORTS_MAX) {
         pair->unsure = true;
-    else
+        return;
+    }
+    if (i == pair->count)
         pair->ports[pair->count++] = port;
+    pair->last |= (uint32_t)last << i;
 }
 
 void ft_pair_links_flow(struct ft_pair_links *l, const struct ft_join *join,
@@ -109,7 +114,7 @@ void ft_pair_links_flow(struct ft_pair_links *l, const struct ft_join *join,
         if (pair->shared || flow->state != FT_PATH_RESOLVED)
             pair->unsure = true;
         for (uint32_t h = 0; !pair->unsure && h < flow->path.hop_count; h++)
-            add_port(pair, flow->path.hops[h].out);
+            add_port(pair, flow->path.hops[h].out, h + 1 == flow->path.hop_count);
     }
 }
 
@@ -197,6 +202,7 @@ bool ft_pair_links_path(const struct ft_pair_links *l, const char *comm_id, uint
         return false;
     *path = (struct ft_pair_path){.ports = pair->ports,
                                   .count = pair->count,
+                                  .last = pair->last,
                                   .unsure = pair->unsure,
                                   .tuple = pair->tuple,
                                   .qp = pair->qp};

@@ -146,7 +146,7 @@ static int describe_link(struct court *c, size_t first, size_t counted, size_t a
             continue;
         c->explained[cell] = true;
         c->room[n++] = c->excess[cell];
-        if (worst == FT_BLAME_NONE)
+        if (worst == FT_BLAME_NONE || c->excess[worst] < c->excess[cell])
             worst = cell;
     }
     rc = blame_many(c, FT_SIDE_PAIR, worst, n, counted);
@@ -244,15 +244,17 @@ static bool crosses(const struct ft_blame_cell *cell, uint32_t link)
     return false;
 }
 
-/* Whether all accused pairs of an end of this one, several, cross a link that nobody acquits. The
- * last port towards a receiver is part of it. */
+/* Whether all accused pairs of an end of this one, several, cross a link that nobody acquits. A
+ * port to the receiver is part of it. */
 static bool share_link(const struct court *c, bool sender, size_t i)
 {
     const struct ft_blame_cell *cell = &c->cells[i];
 
-    for (uint32_t k = 0; k + !sender < cell->link_count; k++) {
+    for (uint32_t k = 0; k < cell->link_count; k++) {
         size_t others = 0, over = 0;
 
+        if (!sender && k < 32 && cell->last >> k & 1)
+            continue;
         ft_task_spend(c->task, 1 + c->count / 64);
         for (size_t j = 0; j < c->count; j++) {
             const struct ft_blame_cell *other = &c->cells[j];

@@ -31,6 +31,7 @@ struct ft_blame_cell {
     const uint32_t *links; /* that its traffic crosses, any numbers; borrowed */
     uint32_t link_count;   /* 0: not known */
     uint32_t partly;       /* the last so many of them: it acquits none of these */
+    uint32_t last;         /* ports to its receiver among the first 32, a bit each */
     bool before;           /* measured before others became slow: it acquits no link */
 };
 

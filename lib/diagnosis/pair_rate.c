@@ -325,7 +325,8 @@ static int blame(struct judging *j, uint32_t ends, struct ft_blames *out)
                                           .to = p->to,
                                           .links = p->links,
                                           .link_count = p->link_count,
-                                          .partly = p->partly};
+                                          .partly = p->partly,
+                                          .last = p->last};
         pair_of[n++] = (uint32_t)i;
     }
     if (cells && pair_of)

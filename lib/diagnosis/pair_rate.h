@@ -59,6 +59,7 @@ struct ft_pair_rate {
     const uint32_t *links; /* that its traffic crosses; borrowed */
     uint32_t link_count;   /* 0: not known */
     uint32_t partly;       /* the last so many of them, a part of its traffic alone */
+    uint32_t last;         /* which of the first 32 are ports to its receiver, a bit each */
     /* As last judged. */
     enum ft_pair_rate_state state;
     double rate, share, noise;

@@ -259,7 +259,7 @@ START_TEST(a_link_under_several_pairs_is_named)
     fresh();
     for (uint32_t i = 0; i < 12; i++) {
         bool slow = i % 4 == 1;
-        struct ft_blame_cell *c = cell(i, (i + 1) % 12, slow ? 2.5 : 1);
+        struct ft_blame_cell *c = cell(i, (i + 1) % 12, i == 5 ? 3 : slow ? 2.5 : 1);
 
         crosses(c, 3);
         crosses(c, slow ? 7 : 8);
@@ -267,6 +267,8 @@ START_TEST(a_link_under_several_pairs_is_named)
     judge(log(1.1), NAN, 1);
     ck_assert_int_eq(blames.items[0].side, FT_SIDE_PAIR);
     ck_assert_uint_eq(blames.items[0].link, 7);
+    ck_assert_uint_eq(blames.items[0].from, 5);
+    ck_assert_uint_eq(blames.items[0].to, 6);
     ck_assert_uint_eq(blames.items[0].slow, 3);
     ck_assert_double_eq_tol(blames.items[0].ratio, 2.5, 0.1);
 }
@@ -375,6 +377,7 @@ START_TEST(a_receiver_or_the_link_before_it)
             crosses(c, 10 + i);
             crosses(c, 7);
             crosses(c, 9);
+            c->last = 1U << 2;
         }
         for (uint32_t i = 6; i < 14; i++)
             cell(i, i + 8, 1);
@@ -393,7 +396,34 @@ START_TEST(a_receiver_or_the_link_before_it)
 }
 END_TEST
 
-FT_UNIT_MAIN("blame", a_pair_that_is_not_slow_acquits_its_ends, a_receiver_or_the_link_before_it,
+/* Its pairs cross its port 9 with all of their traffic, other links with parts; or two ports, each
+ * with a part. */
+START_TEST(a_receiver_behind_links_that_pairs_cross_partly)
+{
+    for (int ports = 1; ports < 3; ports++) {
+        fresh();
+        for (uint32_t i = 0; i < 3; i++) {
+            struct ft_blame_cell *c = cell(i, 5, 3);
+
+            crosses(c, 9);
+            if (ports > 1)
+                crosses(c, 8);
+            crosses(c, 10 + 2 * i);
+            crosses(c, 11 + 2 * i);
+            c->last = (1U << ports) - 1;
+            c->partly = ports > 1 ? 4 : 2;
+        }
+        for (uint32_t i = 6; i < 14; i++)
+            cell(i, i + 8, 1);
+        judge(log(1.1), NAN, 1);
+        is(&blames.items[0], FT_SIDE_RECEIVER, 0, 5, 3);
+        ck_assert_uint_eq(blames.items[0].slow, 3);
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("blame", a_receiver_behind_links_that_pairs_cross_partly,
+             a_pair_that_is_not_slow_acquits_its_ends, a_receiver_or_the_link_before_it,
              a_polish_takes_a_sum_apart, an_even_matrix_blames_nobody, a_row_is_its_sender,
              a_column_is_its_receiver, a_cell_is_its_pair, two_faults_are_two,
              most_rows_are_slow_against_their_past, a_ring_alone_leaves_all_three,

@@ -21,6 +21,11 @@
 #define BYTES      4096
 #define PAST       8
 
+/* Links of six hosts at three leaves under two spines. */
+#define UP(leaf, spine)   (2 * (leaf) + (spine))
+#define DOWN(spine, leaf) (100 + 3 * (spine) + (leaf))
+#define PORT(host)        (200 + (host))
+
 static struct ft_pair_rate *pairs[MOST];
 static uint32_t links[MOST][LINKS_MAX];
 /* share: of the samples of other pairs; last_bin: of a block, that it sends in. */
@@ -69,6 +74,8 @@ static size_t find(uint32_t from, uint32_t to)
 
 static void crosses(size_t i, uint32_t link)
 {
+    if (link >= PORT(0) && link < PORT(100))
+        pairs[i]->last |= 1U << pairs[i]->link_count;
     links[i][pairs[i]->link_count++] = link;
 }
 
@@ -107,10 +114,6 @@ static void live_on(void)
 }
 
 /* Six hosts at three leaves under two spines, all with all. */
-#define UP(leaf, spine)   (2 * (leaf) + (spine))
-#define DOWN(spine, leaf) (100 + 3 * (spine) + (leaf))
-#define PORT(host)        (200 + (host))
-
 static void fabric(void)
 {
     begin();

@@ -529,8 +529,26 @@ START_TEST(an_uncertain_path_has_no_link)
 }
 END_TEST
 
+/* The port to the receiver is not the last that is added, where a second flow goes another way. */
+START_TEST(the_port_to_the_receiver_is_known)
+{
+    struct ft_pipeline *p = open_pipeline();
+    struct ft_pair_path path;
+
+    run_ring(p, START_MS);
+    observe(p, 50000, 0, 0, 1000000000, true);
+    observe(p, 50002, 0, 1, 1000000000, true);
+    close_window(p);
+    ck_assert(ft_pair_links_path(ft_pipeline_stages(p)->pairs, "c0", 2, 3, &path));
+    ck_assert(!path.unsure);
+    ck_assert_uint_eq(path.count, 5);
+    ck_assert_uint_eq(path.last, 1U << 2);
+    close_pipeline(p);
+}
+END_TEST
+
 FT_UNIT_MAIN("slowest", sizes_may_vary, small_steps_are_not_slow_for_that,
              a_slow_pair_of_a_ring_is_named, noise_names_nobody, only_what_can_be_compared_is,
              what_is_no_measure_of_the_network_is_left_out, times_are_by_the_byte,
              full_tables_start_over, the_most_loaded_link_is_under_it,
-             an_uncertain_path_has_no_link)
+             an_uncertain_path_has_no_link, the_port_to_the_receiver_is_known)
