@@ -103,6 +103,11 @@ bool ft_called_ahead(const struct ft_matched *m)
            ((double)t.queued > SOME * (double)t.all && own_share(m) < IDLE);
 }
 
+bool ft_work_may_be_inside(const struct ft_matched *m)
+{
+    return own_share(m) < IDLE;
+}
+
 uint64_t ft_ahead_length(const struct ft_matched *m, size_t group, size_t member)
 {
     const struct ft_operation *op = &m->op[m->order[m->groups[group].first + member]];

@@ -22,6 +22,11 @@ bool ft_starts_are_calls(const struct ft_matched *m);
  * their time, so that their work is in the lengths of these. */
 bool ft_called_ahead(const struct ft_matched *m);
 
+/* Whether ranks are in operations nearly all of their time: where each is called when the one
+ * before it has ended, and waited for, nothing is queued, and work is in the lengths all the same.
+ */
+bool ft_work_may_be_inside(const struct ft_matched *m);
+
 /* How long a member of a group was in it, from when what its communicator did before had ended
  * there, by its own clock. */
 uint64_t ft_ahead_length(const struct ft_matched *m, size_t group, size_t member);

@@ -26,6 +26,7 @@
 #define TAIL_RATIO 1.4
 #define RELEVANT   0.03  /* of the time between two operations: at one rank */
 #define NOTICED    0.005 /* at all */
+#define DOUBTFUL   0.5   /* confidence where it may be the ranks' own work */
 
 /* The collectives of one communicator, function and size, in order of time. */
 struct series {
@@ -476,6 +477,11 @@ static int describe(struct survey *s, const struct series *series, uint32_t proc
         ft_texts_add(&d->doubts, "all ranks leave together: which of them is slow does not show");
     else
         ft_texts_add(&d->reasons, "%s", why);
+    if (process == FT_OPERATIONS_NONE && ft_work_may_be_inside(m)) {
+        d->confidence = DOUBTFUL;
+        ft_texts_add(&d->doubts, "ranks are in operations all of their time: their own work may be "
+                                 "in it, and have become longer");
+    }
     if (others)
         ft_texts_add(&d->reasons, "%zu more series of operations are slow with it", others);
     return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sends and receives from host to host, of which one is slow, or all are. */
+/* Tables in which all is slow: sends and receives from host to host, or the ranks' own work. */
 #include "config.h"
 
 #include <stdbool.h>
@@ -162,5 +162,33 @@ START_TEST(who_is_slower_than_all_is_named)
 }
 END_TEST
 
-FT_UNIT_MAIN("pairs of a table", what_slows_down_all_names_nobody,
-             what_differs_as_much_between_others_names_nobody, who_is_slower_than_all_is_named)
+/* Each operation is called when the one before it has ended; the work before it becomes longer. */
+START_TEST(work_may_be_in_lengths)
+{
+    for (int calls = 0; calls < 2; calls++) {
+        setup(1);
+        for (uint64_t k = 0; k < STEPS; k++) {
+            uint64_t work = (k < STEPS / 2 || !calls ? 10 : 20) * MS;
+            uint64_t end = now[0] + work + (k < STEPS / 2 || calls ? SEND : 2 * SEND);
+
+            for (uint32_t r = 0; r < RANKS; r++) {
+                now[r] += calls ? 0 : work;
+                put(r, "AllReduce", k, end, FT_OPERATIONS_NONE);
+                now[r] = end;
+            }
+        }
+        ck_assert_int_eq(ft_operations_finish(ops), 0);
+        ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+        ck_assert_uint_eq(found.count, 1);
+        ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_SLOW);
+        ck_assert_uint_eq(found.items[0].process, FT_OPERATIONS_NONE);
+        ck_assert_double_eq_tol(found.items[0].confidence, calls ? 0.5 : 0.7, 1e-9);
+        ck_assert_uint_eq(found.items[0].doubts.count, calls ? 2 : 1);
+        teardown();
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("slow tables", what_slows_down_all_names_nobody,
+             what_differs_as_much_between_others_names_nobody, who_is_slower_than_all_is_named,
+             work_may_be_in_lengths)
