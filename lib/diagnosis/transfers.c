@@ -326,8 +326,7 @@ static uint32_t host_of(const struct matrix *x, uint32_t process)
     return x->m->process[process].host;
 }
 
-/* Which of a cell's hosts another one has, 1 and 2 added up; -1: it is within a host, or not, as
- * the cell is not. */
+/* Which of a cell's hosts another has, 1 and 2 added up; -1: one of both is within a host. */
 static int shared_by(const struct matrix *x, const struct cell *other, const struct cell *cell)
 {
     uint32_t from = host_of(x, cell->from), to = host_of(x, cell->to);

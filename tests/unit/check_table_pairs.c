@@ -162,6 +162,33 @@ START_TEST(who_is_slower_than_all_is_named)
 }
 END_TEST
 
+/* Another job comes and goes, and what is left by it varies. */
+START_TEST(what_comes_and_goes_names_nobody)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        setup(1);
+        for (uint64_t k = 0; k < STEPS; k++) {
+            double all = some(seed, k / 6) < 0.4 ? 1.6 : 1;
+
+            for (uint32_t i = 0; i < 2 * (RANKS - 1); i++) {
+                bool back = i >= RANKS - 1;
+                uint32_t from = back ? 2 * (RANKS - 1) - i : i, to = back ? from - 1 : from + 1;
+                double left = 0.7 + 0.6 * some(k * 31 + seed * 17, i * 13 + 5);
+
+                now[from] += 10 * MS;
+                transfer(k, from, to, all > 1 ? all * left : 1);
+            }
+        }
+        ck_assert_int_eq(ft_operations_finish(ops), 0);
+        ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+        for (size_t k = 0; k < found.count; k++)
+            ck_assert_msg(found.items[k].process == FT_OPERATIONS_NONE, "seed %d: rank %u",
+                          (int)seed, found.items[k].process);
+        teardown();
+    }
+}
+END_TEST
+
 /* Each operation is called when the one before it has ended; the work before it becomes longer. */
 START_TEST(work_may_be_in_lengths)
 {
@@ -189,6 +216,6 @@ START_TEST(work_may_be_in_lengths)
 }
 END_TEST
 
-FT_UNIT_MAIN("slow tables", what_slows_down_all_names_nobody,
+FT_UNIT_MAIN("slow tables", what_slows_down_all_names_nobody, what_comes_and_goes_names_nobody,
              what_differs_as_much_between_others_names_nobody, who_is_slower_than_all_is_named,
              work_may_be_in_lengths)
