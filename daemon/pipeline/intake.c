@@ -50,7 +50,7 @@ static uint32_t source_of(const struct ft_observed *o)
 bool ft_intake_observed(const struct ft_observed *o, struct ft_observation *out, bool *odd)
 {
     if (!is_moment(o->first_ms) || !is_moment(o->last_ms) || o->last_ms < o->first_ms ||
-        o->last_ms - o->first_ms > INTERVAL_MAX_MS)
+        o->last_ms - o->first_ms > INTERVAL_MAX_MS || o->ce_samples > o->samples)
         return false;
     *out = (struct ft_observation){
         .tuple = o->tuple,

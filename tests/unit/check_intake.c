@@ -515,6 +515,23 @@ START_TEST(answers_are_no_more_than_acknowledgements)
 }
 END_TEST
 
+/* A share of marked samples is of samples. */
+START_TEST(more_marked_samples_than_samples_are_refused)
+{
+    struct ft_observed o = {
+        .first_ms = NOW_MS, .last_ms = NOW_MS, .samples = 3, .ce_samples = 3, .packets = 3};
+    struct ft_observation got = {.samples = 0};
+    bool odd = false;
+
+    ck_assert(ft_intake_observed(&o, &got, &odd));
+    ck_assert_uint_eq(got.ce_samples, 3);
+    o.ce_samples = 4;
+    ck_assert(!ft_intake_observed(&o, &got, &odd));
+    o.point = FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_DISCARD;
+    ck_assert(!ft_intake_observed(&o, &got, &odd));
+}
+END_TEST
+
 FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              the_receivers_queue_pair_is_the_flows_destination,
              observations_in_columns_are_replayed_as_single_ones_are,
@@ -523,4 +540,5 @@ FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
              progress_goes_out_when_it_says_whose, volumes_saturate_where_they_enter,
              no_port_is_faster_than_a_petabit, a_sampling_rate_of_0_is_reported,
-             answers_are_no_more_than_acknowledgements, lines_are_numbered_as_an_editor_does)
+             answers_are_no_more_than_acknowledgements,
+             more_marked_samples_than_samples_are_refused, lines_are_numbered_as_an_editor_does)
