@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* What is not known may be a message of several texts. */
+#define UNKNOWN_TEXTS 16
+
 struct bounds {
     size_t text_max, list_max;
 };
@@ -65,7 +68,7 @@ bool ft_message_within(const ProtobufCMessage *message, size_t text_max, size_t 
     const uint8_t *base = (const uint8_t *)message;
 
     for (unsigned i = 0; i < message->n_unknown_fields; i++)
-        if (message->unknown_fields[i].len > text_max || i >= list_max)
+        if (message->unknown_fields[i].len > UNKNOWN_TEXTS * text_max || i >= list_max)
             return false;
     for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];

@@ -11,7 +11,8 @@
 #include <protobuf-c/protobuf-c.h>
 
 /* Whether each text has at most text_max bytes and each list at most list_max items, at any depth.
- * Fields that are not known here count as texts. */
+ * Of fields that are not known here, as of a later version, there are at most list_max in a
+ * message, each of at most 16 * text_max bytes. */
 bool ft_message_within(const ProtobufCMessage *message, size_t text_max, size_t list_max);
 
 #endif

@@ -58,11 +58,30 @@ START_TEST(fields_of_later_versions)
 
     loss.base.unknown_fields = fields;
     loss.base.n_unknown_fields = 2;
-    ck_assert(ft_message_within(&loss.base, 8, 2));
-    ck_assert(!ft_message_within(&loss.base, 7, 2));
-    ck_assert(!ft_message_within(&loss.base, 8, 1));
+    ck_assert(ft_message_within(&loss.base, 1, 2));
+    ck_assert(!ft_message_within(&loss.base, 0, 2));
+    ck_assert(!ft_message_within(&loss.base, 1, 1));
+}
+END_TEST
+
+/* A message that a later version adds is longer than a text, and no reason to refuse the record. */
+START_TEST(messages_of_later_versions)
+{
+    enum { LEN = 255 };
+    Fabrictrace__Loss loss = FABRICTRACE__LOSS__INIT;
+    uint8_t bytes[16 * LEN + 1] = {0};
+    ProtobufCMessageUnknownField field = {.tag = 99,
+                                          .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+                                          .len = 16 * LEN,
+                                          .data = bytes};
+
+    loss.base.unknown_fields = &field;
+    loss.base.n_unknown_fields = 1;
+    ck_assert(ft_message_within(&loss.base, LEN, 1));
+    field.len++;
+    ck_assert(!ft_message_within(&loss.base, LEN, 1));
 }
 END_TEST
 
 FT_UNIT_MAIN("bounds", texts_and_lists_at_any_depth, bytes_and_the_one_that_is_set,
-             fields_of_later_versions)
+             fields_of_later_versions, messages_of_later_versions)
