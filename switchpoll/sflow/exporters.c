@@ -296,25 +296,31 @@ void ft_sflow_exporters_flow(struct ft_sflow_exporters *x, struct ft_exporter *e
     note_flow(x, e, &(struct source_key){x->index, type, index}, recent, flow);
 }
 
-void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall before)
+void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall now, int64_t silent_ms)
 {
+    struct ft_wall before = {now.ms - silent_ms};
+    uint16_t hour = hour_of(now), oldest = (uint16_t)(hour_of(before) - SOURCE_SILENT_HOURS);
     struct ft_exporter *e;
     struct source *s;
-    uint16_t oldest = (uint16_t)(hour_of(before) - SOURCE_SILENT_HOURS);
     uint32_t at = 0;
 
     memset(x->recent, 0, sizeof(x->recent));
     memset(x->recent_exporters, 0, sizeof(x->recent_exporters));
     /* Sources first, while their exporter's index still says whose they are. */
     while ((s = ft_table_next(x->sources, &at))) {
+        if ((int16_t)(s->hour - hour) > 0)
+            s->hour = hour;
         e = ft_table_at(x->exporters, s->key.exporter);
         if (!e || e->last_seen.ms < before.ms || (int16_t)(s->hour - oldest) < 0)
             ft_table_remove(x->sources, s);
     }
     at = 0;
-    while ((e = ft_table_next(x->exporters, &at)))
+    while ((e = ft_table_next(x->exporters, &at))) {
+        if (e->last_seen.ms > now.ms)
+            e->last_seen = now;
         if (e->last_seen.ms < before.ms)
             ft_table_remove(x->exporters, e);
+    }
 }
 
 void ft_sflow_exporters_stats(const struct ft_sflow_exporters *x,

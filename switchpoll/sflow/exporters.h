@@ -80,9 +80,10 @@ enum ft_sflow_exporters_verdict ft_sflow_exporters_datagram(struct ft_sflow_expo
 void ft_sflow_exporters_flow(struct ft_sflow_exporters *x, struct ft_exporter *exporter,
                              const struct ft_sflow_flow *flow);
 
-/* Forgets exporters silent since before then, with their data sources; of the others data sources
- * that are silent for a day longer. */
-void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall before);
+/* Forgets exporters silent for longer than this, with their data sources; of the others data
+ * sources that are silent for a day longer. Whoever was seen later than now was seen before the
+ * clock was set back: that counts as now. */
+void ft_sflow_exporters_expire(struct ft_sflow_exporters *x, struct ft_wall now, int64_t silent_ms);
 
 void ft_sflow_exporters_stats(const struct ft_sflow_exporters *x,
                               struct ft_sflow_exporters_stats *stats);

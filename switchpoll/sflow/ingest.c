@@ -108,12 +108,17 @@ void ft_ingest_flush(struct ft_ingest *in)
     in->running = false;
 }
 
+/* The clock was set back. */
+static bool was_set_back(const struct ft_ingest *in, struct ft_wall now)
+{
+    return now.ms < in->start.ms - BACK_INTERVALS * (int64_t)in->interval_ms;
+}
+
 /* Opens the interval that holds the moment; closes the one before and returns whether there was. */
 static bool open_interval(struct ft_ingest *in, struct ft_wall when)
 {
     int64_t interval = in->interval_ms;
-    bool close = in->running && (when.ms >= in->start.ms + interval ||
-                                 when.ms < in->start.ms - BACK_INTERVALS * interval);
+    bool close = in->running && (when.ms >= in->start.ms + interval || was_set_back(in, when));
 
     if (close)
         ft_ingest_flush(in);
@@ -266,7 +271,8 @@ bool ft_ingest_tick(struct ft_ingest *in, struct ft_wall now)
 {
     ft_fold_apply(in->fold);
     /* Datagrams of the interval may still wait in the socket: give them a quarter of the base. */
-    if (!in->running || now.ms < in->start.ms + in->interval_ms + in->base_ms / 4)
+    if (!in->running ||
+        (now.ms < in->start.ms + in->interval_ms + in->base_ms / 4 && !was_set_back(in, now)))
         return flush_full(in);
     ft_ingest_flush(in);
     return true;
@@ -285,9 +291,9 @@ void ft_ingest_thin(struct ft_ingest *in, uint32_t part)
     ft_fold_thin(in->fold, part);
 }
 
-void ft_ingest_expire(struct ft_ingest *in, struct ft_wall before)
+void ft_ingest_expire(struct ft_ingest *in, struct ft_wall now, int64_t silent_ms)
 {
-    ft_sflow_exporters_expire(in->exporters, before);
+    ft_sflow_exporters_expire(in->exporters, now, silent_ms);
 }
 
 void ft_ingest_stats(const struct ft_ingest *in, struct ft_ingest_stats *stats)

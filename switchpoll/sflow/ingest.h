@@ -101,8 +101,8 @@ void ft_ingest_set_interval(struct ft_ingest *ingest, uint32_t base_ms, uint32_t
 /* One flow in so many is sent in an interval (fold.h). */
 void ft_ingest_thin(struct ft_ingest *ingest, uint32_t part);
 
-/* Forgets exporters that have been silent since before then. */
-void ft_ingest_expire(struct ft_ingest *ingest, struct ft_wall before);
+/* Forgets exporters that are silent for longer than this (exporters.h). */
+void ft_ingest_expire(struct ft_ingest *ingest, struct ft_wall now, int64_t silent_ms);
 
 void ft_ingest_stats(const struct ft_ingest *ingest, struct ft_ingest_stats *stats);
 

@@ -132,7 +132,7 @@ static void keep_time(struct ft_sflow_pipeline *p, struct ft_wall now)
         return;
     p->loss_due_ms = next_ms;
     report_loss(p, now);
-    ft_ingest_expire(p->ingest, (struct ft_wall){now.ms - p->forget_ms});
+    ft_ingest_expire(p->ingest, now, p->forget_ms);
 }
 
 void ft_sflow_pipeline_datagram(struct ft_sflow_pipeline *p, const uint8_t *bytes, size_t len,

@@ -185,7 +185,7 @@ static void tick(struct worker *w, struct ft_wall now)
     ft_ingest_tick(w->ingest, now);
     hand_over_all(w);
     if (now.ms >= w->expire_at.ms || now.ms < w->expire_at.ms - 2 * MILLIS_EXPIRE) {
-        ft_ingest_expire(w->ingest, (struct ft_wall){now.ms - w->forget_ms});
+        ft_ingest_expire(w->ingest, now, w->forget_ms);
         w->expire_at.ms = now.ms + MILLIS_EXPIRE;
     }
     report_lost(w);

@@ -261,7 +261,7 @@ START_TEST(a_silent_exporter_is_forgotten_with_its_sources)
     now_ms = 5000;
     send(2, 1, 1000);
     sample(1, 1, 0);
-    ft_sflow_exporters_expire(x, (struct ft_wall){4000});
+    ft_sflow_exporters_expire(x, (struct ft_wall){5000}, 1000);
     ck_assert_uint_eq(stats().exporters, 1);
     ck_assert_uint_eq(stats().sources, 1);
     ck_assert_uint_eq(stats().gap, 1);
@@ -287,7 +287,7 @@ START_TEST(a_silent_source_of_an_exporter_is_forgotten)
             sample(2, 1, 0);
         if (hour == 20)
             sample(2, 3, 0); /* carries little: its numbers are followed all the same */
-        ft_sflow_exporters_expire(x, (struct ft_wall){now_ms - hour_ms});
+        ft_sflow_exporters_expire(x, (struct ft_wall){now_ms}, hour_ms);
         ck_assert_uint_eq(stats().sources, 2);
     }
     ck_assert_uint_eq(stats().samples_gap, 1);
@@ -295,7 +295,7 @@ START_TEST(a_silent_source_of_an_exporter_is_forgotten)
         now_ms = hour * hour_ms;
         send(1, 1 + hour, 1000 + (uint32_t)now_ms);
         sample(1, 1 + hour, 0);
-        ft_sflow_exporters_expire(x, (struct ft_wall){now_ms - hour_ms});
+        ft_sflow_exporters_expire(x, (struct ft_wall){now_ms}, hour_ms);
     }
     ck_assert_uint_eq(stats().sources, 1);
     sample(3, 1, 0);
@@ -306,7 +306,40 @@ START_TEST(a_silent_source_of_an_exporter_is_forgotten)
 }
 END_TEST
 
-FT_UNIT_MAIN("exporters", a_silent_source_of_an_exporter_is_forgotten,
+/* What was last heard of before the clock was set back is as old as what is heard of then. */
+START_TEST(a_clock_that_is_set_back_keeps_nobody)
+{
+    const int64_t hour_ms = 3600 * 1000;
+
+    begin(8, 8);
+    now_ms = 1000 * hour_ms;
+    send(1, 1, 1000);
+    sample(1, 1, 0);
+    send(2, 1, 1000);
+    sample(1, 1, 0);
+    now_ms = 100 * hour_ms;
+    send(2, 2, 2000);
+    sample(2, 1, 0);
+    ft_sflow_exporters_expire(x, (struct ft_wall){now_ms}, hour_ms);
+    ck_assert_uint_eq(stats().exporters, 2);
+    ck_assert_uint_eq(stats().sources, 3);
+    now_ms += hour_ms + 1;
+    send(2, 3, 3000);
+    sample(2, 2, 0);
+    ft_sflow_exporters_expire(x, (struct ft_wall){now_ms}, hour_ms);
+    ck_assert_uint_eq(stats().exporters, 1);
+    ck_assert_uint_eq(stats().sources, 2);
+    now_ms += 25 * hour_ms;
+    send(2, 4, 4000);
+    sample(2, 3, 0);
+    ft_sflow_exporters_expire(x, (struct ft_wall){now_ms}, hour_ms);
+    ck_assert_uint_eq(stats().sources, 1);
+    ft_sflow_exporters_free(x);
+}
+END_TEST
+
+FT_UNIT_MAIN("exporters", a_clock_that_is_set_back_keeps_nobody,
+             a_silent_source_of_an_exporter_is_forgotten,
              a_gap_is_counted_and_a_late_datagram_takes_it_back, a_restart_is_no_gap,
              numbers_and_uptime_wrap, only_the_same_bytes_are_a_duplicate,
              exporters_over_the_cap_are_processed, sub_agents_count_apart,

@@ -229,6 +229,24 @@ START_TEST(an_interval_closes_with_the_next_datagram_or_the_clock)
 }
 END_TEST
 
+/* What came before the clock was set back does not wait until it is there again. */
+START_TEST(a_clock_that_is_set_back_ends_the_interval)
+{
+    struct ft_writer w;
+
+    ft_writer_init(&w, 4096);
+    begin(16);
+    put_datagram(&w, 1, 1, 50000);
+    feed(w.bytes, w.len, 3600400);
+    ck_assert(!ft_ingest_tick(in, (struct ft_wall){3590000}));
+    ck_assert(ft_ingest_tick(in, (struct ft_wall){3589999}));
+    ck_assert_uint_eq(observed, 2);
+    ck_assert_uint_eq(balanced().samples_pending, 0);
+    ft_ingest_free(in);
+    ft_writer_free(&w);
+}
+END_TEST
+
 /* A longer interval begins and ends at its multiples, and not a quarter of itself later. */
 START_TEST(longer_intervals_end_with_the_windows)
 {
@@ -528,7 +546,8 @@ START_TEST(metrics_tell_the_same)
 }
 END_TEST
 
-FT_UNIT_MAIN("ingest", an_interval_closes_with_the_next_datagram_or_the_clock,
+FT_UNIT_MAIN("ingest", a_clock_that_is_set_back_ends_the_interval,
+             an_interval_closes_with_the_next_datagram_or_the_clock,
              longer_intervals_end_with_the_windows, longer_intervals_lose_nothing_for_want_of_room,
              time_that_goes_back_loses_nothing, unknown_and_broken_parts_cost_only_themselves,
              only_the_same_bytes_are_a_duplicate, caps_are_counted,
