@@ -48,7 +48,7 @@ static void close_all(struct ft_daemon *d)
         ft_live_to(d->live, NULL);
     ft_http_free(d->view.http);
     ft_comparisons_free(d->view.comparisons);
-    ft_group_reader_free(d->topics);
+    ft_group_reader_free(d->view.topics);
     ft_receiver_free(d->view.receiver);
     ft_identities_free(d->identities);
     ft_arrivals_close(&d->arrivals);

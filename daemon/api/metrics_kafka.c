@@ -6,6 +6,8 @@
 #include <stddef.h>
 
 #include "daemon/api/metrics.h"
+#include "daemon/api/view.h"
+#include "daemon/group/reader.h"
 #include "daemon/publish/publish.h"
 #include "daemon/publish/registered.h"
 
@@ -72,8 +74,10 @@ static void write_registry(struct ft_prom *p, const struct ft_registered *regist
     ft_prom_one(p, FT_METRIC_REGISTRY_FAILURES, s.failures);
 }
 
-void ft_metrics_put_kafka(struct ft_prom *p, const struct ft_publisher *publisher)
+void ft_metrics_put_kafka(struct ft_prom *p, const struct ft_view *view)
 {
-    write_kafka(p, ft_publisher_kafka(publisher));
-    write_registry(p, ft_publisher_registered(publisher));
+    write_kafka(p, ft_publisher_kafka(view->publisher));
+    if (view->topics)
+        ft_prom_one(p, FT_METRIC_KAFKA_UNNUMBERED, ft_group_reader_unnumbered(view->topics));
+    write_registry(p, ft_publisher_registered(view->publisher));
 }

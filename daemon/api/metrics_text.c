@@ -471,7 +471,7 @@ static bool write_own(struct page *page)
     write_window(p, view);
     write_tables(p, view);
     write_sinks(p, view->publisher);
-    ft_metrics_put_kafka(p, view->publisher);
+    ft_metrics_put_kafka(p, view);
     write_transport(p, view->receiver);
     write_incident(p, view);
     if (view->oracle)

@@ -17,6 +17,7 @@ struct ft_history;
 struct ft_http;
 struct ft_loop;
 struct ft_oracle;
+struct ft_group_reader;
 struct ft_orders;
 struct ft_comparisons;
 struct ft_recorder;
@@ -36,11 +37,12 @@ struct ft_view {
     struct ft_publisher *publisher;
     struct ft_history *history;
     const struct ft_loop *loop;
-    struct ft_http *http;         /* NULL: no port */
-    struct ft_receiver *receiver; /* NULL in a replay, and once the daemon stops */
-    bool replay;                  /* of records that have ended: no more will come */
-    int64_t recorded_from_ms;     /* of an incident that began after its daemon; 0: of all of it */
-    int64_t window_ms;            /* as it was at the start */
+    struct ft_http *http;           /* NULL: no port */
+    struct ft_receiver *receiver;   /* NULL in a replay, and once the daemon stops */
+    struct ft_group_reader *topics; /* NULL: nothing comes over Kafka */
+    bool replay;                    /* of records that have ended: no more will come */
+    int64_t recorded_from_ms; /* of an incident that began after its daemon; 0: of all of it */
+    int64_t window_ms;        /* as it was at the start */
     struct ft_window_figures *figures;
     int64_t close_lag_ms;  /* of the last window: from its end until it was closed */
     int64_t close_took_ns; /* and its close alone */

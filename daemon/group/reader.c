@@ -46,8 +46,7 @@ struct ft_group_reader {
     bool *state_ended;
     uint32_t state_left; /* partitions of which not all is read that was there */
     uint64_t seals, closes;
-    int64_t resumed_ms, now_ms;
-    int64_t window_ms, grace_ms;
+    int64_t resumed_ms, now_ms, window_ms, grace_ms;
     struct ft_arrivals arrivals;
     uint32_t partitions;
     struct ft_group_role *role;
@@ -575,12 +574,11 @@ void ft_group_reader_free(struct ft_group_reader *r)
 
 void ft_group_reader_account(const struct ft_group_reader *r, struct ft_account *account)
 {
-    const struct ft_group_numbers_stats *n;
+    const struct ft_group_numbers_stats *n = r ? ft_group_numbers_stats(r->numbers) : NULL;
     struct ft_account_stage *stage;
 
     if (!r)
         return;
-    n = ft_group_numbers_stats(r->numbers);
     stage = ft_account_stage(account, "messages", "messages");
     stage->received = r->applied + r->duplicates + r->malformed + r->refused + r->stale;
     stage->processed = r->applied;
@@ -594,4 +592,9 @@ void ft_group_reader_account(const struct ft_group_reader *r, struct ft_account 
     ft_account_drop(stage, "refused", n->refused);
     ft_account_drop(stage, "stale", n->stale);
     ft_account_drop(stage, "dropped_by_sender", n->skipped);
+}
+
+uint64_t ft_group_reader_unnumbered(const struct ft_group_reader *r)
+{
+    return ft_group_numbers_stats(r->numbers)->unknown;
 }

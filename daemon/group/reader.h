@@ -51,4 +51,8 @@ void ft_group_reader_undo(struct ft_group_reader *reader, int64_t timeout_ns);
 /* Adds the stages "messages" and "topics". Takes NULL. */
 void ft_group_reader_account(const struct ft_group_reader *reader, struct ft_account *account);
 
+/* Messages of senders that there was no room to remember: what of them came twice, or not at all,
+ * is not counted. */
+uint64_t ft_group_reader_unnumbered(const struct ft_group_reader *reader);
+
 #endif

@@ -46,7 +46,7 @@ static void on_slice(void *arg)
     const struct ft_window *window = d->view.stages->window;
     uint64_t closed = ft_window_stats(window)->closed;
     struct ft_mono start = ft_mono_now();
-    int64_t now_ms = ft_group_reader_now(d->topics, ft_wall_now().ms);
+    int64_t now_ms = ft_group_reader_now(d->view.topics, ft_wall_now().ms);
 
     if (!ft_window_busy(window))
         d->close_begun = start;
@@ -56,7 +56,7 @@ static void on_slice(void *arg)
     if (ft_pipeline_advance(d->view.pipeline, now_ms, SLICE_ITEMS))
         ft_watch_once_arm(d->slice, 0);
     d->advancing = false;
-    ft_group_reader_look(d->topics);
+    ft_group_reader_look(d->view.topics);
     if (ft_window_stats(window)->closed == closed)
         return;
     d->view.close_took_ns = ft_mono_since_ns(ft_mono_now(), d->close_begun);
@@ -88,7 +88,7 @@ static bool on_stop(void *arg)
 {
     struct ft_daemon *d = arg;
     struct ft_emitter emitter = {ft_publisher_record, d->view.publisher};
-    int64_t now_ms = ft_group_reader_now(d->topics, ft_wall_now().ms);
+    int64_t now_ms = ft_group_reader_now(d->view.topics, ft_wall_now().ms);
     const char *sink;
 
     /* Batches wait for it. */
@@ -98,12 +98,12 @@ static bool on_stop(void *arg)
     /* A window that is not over is not published: the next daemon will know it in part, too. */
     while (ft_window_busy(d->view.stages->window))
         ft_pipeline_advance(d->view.pipeline, now_ms, UINT32_MAX);
-    ft_group_reader_look(d->topics);
-    ft_group_reader_undo(d->topics, FLUSH_NS);
+    ft_group_reader_look(d->view.topics);
+    ft_group_reader_undo(d->view.topics, FLUSH_NS);
     ft_pipeline_emit_loss(d->view.pipeline, &emitter, ft_wall_now().ms);
     ft_keeper_finish(d->keeper);
-    ft_group_reader_free(d->topics);
-    d->topics = NULL;
+    ft_group_reader_free(d->view.topics);
+    d->view.topics = NULL;
     ft_probers_free(d->probers);
     d->probers = NULL;
     if (d->view.settings->kafka_transactions)

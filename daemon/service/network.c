@@ -154,8 +154,8 @@ static int open_topics(struct ft_daemon *d)
         .tap = d->arrivals.tap};
 
     if (d->settings->kafka_ingest)
-        d->topics = ft_group_reader_new(d->loop, &config);
-    return d->topics || !d->settings->kafka_ingest ? EX_OK : EX_UNAVAILABLE;
+        d->view.topics = ft_group_reader_new(d->loop, &config);
+    return d->view.topics || !d->settings->kafka_ingest ? EX_OK : EX_UNAVAILABLE;
 }
 
 /* What comes in, a window that closes and what flows are judged by go before answers. */

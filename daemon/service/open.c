@@ -144,7 +144,7 @@ void ft_daemon_add_stages(void *arg, struct ft_account *account)
 
     if (d->view.receiver)
         ft_arrivals_account(d->view.receiver, account);
-    ft_group_reader_account(d->topics, account);
+    ft_group_reader_account(d->view.topics, account);
     ft_group_role_account(&d->role, account);
     ft_oracles_account(d->oracles, account);
     ft_probers_account(d->probers, account);

@@ -42,15 +42,14 @@ struct ft_daemon {
     struct ft_arrivals arrivals;
     struct ft_arrivals_tap arrivals_tap;
     struct ft_group_role role;
-    struct ft_group_reader *topics; /* NULL: nothing comes over Kafka */
-    struct ft_keeper *keeper;       /* NULL: the history is not kept */
-    struct ft_oracles *oracles;     /* NULL: switches are not asked */
-    struct ft_probers *probers;     /* NULL: agents are not asked to probe flows */
-    struct ft_recorder *recorder;   /* NULL: nothing is kept for an incident */
-    struct ft_loading *loading;     /* NULL: no incident is replayed */
-    struct ft_head head;            /* of the file of an incident */
-    struct ft_settings started;     /* numbers as they were at the start: texts are not its own */
-    struct ft_launcher *launcher;   /* of diagnosis.exec, until its sink has it */
+    struct ft_keeper *keeper;     /* NULL: the history is not kept */
+    struct ft_oracles *oracles;   /* NULL: switches are not asked */
+    struct ft_probers *probers;   /* NULL: agents are not asked to probe flows */
+    struct ft_recorder *recorder; /* NULL: nothing is kept for an incident */
+    struct ft_loading *loading;   /* NULL: no incident is replayed */
+    struct ft_head head;          /* of the file of an incident */
+    struct ft_settings started;   /* numbers as they were at the start: texts are not its own */
+    struct ft_launcher *launcher; /* of diagnosis.exec, until its sink has it */
     struct ft_watch *tick, *slice;
     struct ft_mono close_begun; /* of the window that is being closed, or last was */
     struct ft_log_limit peer_limit, kafka_limit, batch_limit, sink_limit, exec_limit;

@@ -106,6 +106,8 @@ def same_over_kafka(folder, case, flows):
         for name, daemon in daemons.items():
             until(f"{name}: all records are there", lambda: taken(daemon) >= count)
             until(f"{name}: the last window is closed", lambda: newest_window(daemon) > last)
+        check("each sender is remembered", "\nfabrictraced_kafka_unnumbered_messages_total 0\n"
+              in daemons["kafka"].get("/metrics"))
         for daemon in daemons.values():
             daemon.stop()
         found = {name: daemon.records() for name, daemon in daemons.items()}
