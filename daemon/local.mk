@@ -67,6 +67,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/event.c daemon/diagnosis/event.h \
 	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
 	daemon/diagnosis/numbering.c daemon/diagnosis/numbering.h \
+	daemon/diagnosis/functions.c daemon/diagnosis/functions.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
 	daemon/diagnosis/pair_rates.c daemon/diagnosis/pair_rates.h \
 	daemon/diagnosis/pair_rates_found.c daemon/diagnosis/pair_rates_parts.h \

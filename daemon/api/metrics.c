@@ -198,7 +198,7 @@ static const struct ft_prom_metric metrics[] = {
         "Members of communicators whose operations are kept."},
     [FT_METRIC_DIAGNOSIS_RANKS_REFUSED] = {PREFIX "diagnosis_ranks_refused_total",
         FT_PROM_COUNTER, "records", NULL, NULL, 1,
-        "Records of ranks dropped because the table of their operations was full."},
+        "Records of ranks dropped because the table of their operations was full, or that of the names of functions."},
     [FT_METRIC_DIAGNOSIS_DELAYS_REFUSED] = {PREFIX "diagnosis_delays_refused_total",
         FT_PROM_COUNTER, "delays", NULL, NULL, 1,
         "Delays per byte of a pair of ranks in an operation, dropped because there was no room: a slow pair may be missed."},

@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/diagnosis/functions.h"
 #include "daemon/diagnosis/numbering.h"
 #include "lib/base/table.h"
 
-#define SILENT_MS     120000
-#define GONE_MS       3600000 /* of a process that died, which others may wait for */
-#define SWEEP_MS      10000
-#define ROWS_FIRST    16
-#define ROWS_LAST     1024
-#define FUNCTIONS_MAX 64
-#define NS_PER_MS     1000000
-#define NS_PER_US     1000
+#define SILENT_MS  120000
+#define GONE_MS    3600000 /* of a process that died, which others may wait for */
+#define SWEEP_MS   10000
+#define ROWS_FIRST 16
+#define ROWS_LAST  1024
+#define NS_PER_MS  1000000
+#define NS_PER_US  1000
 /* Without transfers for so long: it has none. */
 #define QUIET_NS UINT64_C(10000000000)
 /* Of operations within a host alone so many are kept: there may be hundreds in a step. */
@@ -58,8 +58,7 @@ struct job_entry {
 struct ft_recent {
     uint64_t delays_refused;
     struct ft_table *ranks, *processes, *jobs;
-    char functions[FUNCTIONS_MAX][FT_RECENT_ID];
-    size_t function_count;
+    struct ft_functions functions;
     size_t rows, rows_max;
     int64_t swept_ms;
 };
@@ -71,6 +70,7 @@ struct ft_recent *ft_recent_new(const struct ft_recent_config *config)
     if (!r)
         return NULL;
     r->rows_max = config->rows_max;
+    ft_functions_init(&r->functions);
     r->ranks = ft_table_new(sizeof(struct rank_entry), sizeof(struct rank_key), config->ranks_max,
                             config->seed);
     r->processes = ft_table_new(sizeof(struct process_entry), sizeof(struct process_key),
@@ -163,6 +163,8 @@ static void forget_rows(struct ft_recent *r, struct rank_entry *e)
     r->rows -= e->r.size + (size_t)FT_DELAYS_CELL_ROWS * e->r.delays.count;
     ft_delays_free(&e->r.delays);
     e->job->rows -= e->r.count;
+    for (size_t i = 0; i < e->r.count; i++)
+        r->functions.uses[ft_recent_row(&e->r, i)->function]--;
     free(e->r.rows);
     e->r.rows = NULL;
     e->r.size = e->r.count = e->r.first = 0;
@@ -213,20 +215,6 @@ static struct rank_entry *rank_of(struct ft_recent *r, const char *comm_id, uint
     return e;
 }
 
-/* The index of a function's name; FUNCTIONS_MAX where there is no room for another. */
-static size_t function_of(struct ft_recent *r, const char *name)
-{
-    size_t i = 0;
-
-    while (i < r->function_count && strncmp(r->functions[i], name, FT_RECENT_ID - 1) != 0)
-        i++;
-    if (i == r->function_count && i < FUNCTIONS_MAX) {
-        snprintf(r->functions[i], FT_RECENT_ID, "%s", name);
-        r->function_count++;
-    }
-    return i;
-}
-
 /* Doubles the ring, its rows from the oldest on; false where it stays as it is. */
 static bool grow(struct ft_recent *r, struct ft_recent_rank *rank, bool launched)
 {
@@ -256,12 +244,14 @@ static void add_row(struct ft_recent *r, struct rank_entry *e, const struct ft_r
         rank->wrapped = true;
         if (rank->size == 0)
             return;
+        r->functions.uses[rank->rows[rank->first].function]--;
         rank->rows[rank->first] = *row;
         rank->first = (rank->first + 1) % rank->size;
     } else {
         rank->rows[(rank->first + rank->count++) % rank->size] = *row;
         e->job->rows++;
     }
+    r->functions.uses[row->function]++;
     ft_numbering_settle(rank);
     e->job->fresh++;
 }
@@ -363,8 +353,8 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
     if (c->operations > 1 || (row.launched && !waits_for_all(c)) ||
         !times_of(e->r.process, c, &row))
         return 0;
-    function = function_of(r, c->op);
-    if (function == FUNCTIONS_MAX)
+    function = ft_functions_number(&r->functions, c->op);
+    if (function == FT_FUNCTIONS_MAX)
         return 0;
     if (row.launched) {
         add_launch(r, e, c, function, &row);
@@ -411,11 +401,13 @@ static void take_transfers(struct ft_recent_progress *to, const Fabrictrace__Pro
 static bool take_flight(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Progress *p,
                         struct ft_recent_row *row)
 {
-    size_t function = p->op && *p->op ? function_of(r, p->op) : FUNCTIONS_MAX;
+    size_t function =
+        p->op && *p->op ? ft_functions_number(&r->functions, p->op) : FT_FUNCTIONS_MAX;
 
     if ((p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT &&
          p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_BEGUN) ||
-        function == FUNCTIONS_MAX || !p->has_start_ms || p->start_ms == 0 || p->start_ms > MS_MAX)
+        function == FT_FUNCTIONS_MAX || !p->has_start_ms || p->start_ms == 0 ||
+        p->start_ms > MS_MAX)
         return false;
     *row = (struct ft_recent_row){.start_ns = p->start_ms * NS_PER_MS,
                                   .end_ns = UINT64_MAX,
@@ -516,6 +508,19 @@ static void age_job(struct ft_recent *r, struct ft_recent_job *job, int64_t now_
     }
 }
 
+/* An operation in progress has its function in no row. */
+static void age_functions(struct ft_recent *r)
+{
+    bool kept[FT_FUNCTIONS_MAX] = {false};
+    const struct rank_entry *e;
+    uint32_t index = 0;
+
+    while ((e = ft_table_next(r->ranks, &index)))
+        if (e->r.progress.in_flight)
+            kept[e->r.progress.row.function] = true;
+    ft_functions_age(&r->functions, kept);
+}
+
 void ft_recent_age(struct ft_recent *r, int64_t now_ms,
                    void (*over)(void *arg, const struct ft_recent_job *job), void *arg)
 {
@@ -532,6 +537,7 @@ void ft_recent_age(struct ft_recent *r, int64_t now_ms,
         over(arg, &e->j);
         ft_table_remove(r->jobs, e);
     }
+    age_functions(r);
 }
 
 struct ft_recent_job *ft_recent_next(const struct ft_recent *r, uint32_t *index)
@@ -551,7 +557,7 @@ struct ft_recent_rank *ft_recent_find(const struct ft_recent *r, const char *com
 
 const char *ft_recent_function(const struct ft_recent *r, uint16_t function)
 {
-    return r->functions[function];
+    return r->functions.names[function];
 }
 
 size_t ft_recent_ranks(const struct ft_recent *r)
@@ -566,5 +572,5 @@ uint64_t ft_recent_delays_refused(const struct ft_recent *r)
 
 uint64_t ft_recent_refused(const struct ft_recent *r)
 {
-    return ft_table_refused(r->ranks);
+    return ft_table_refused(r->ranks) + r->functions.refused;
 }

@@ -167,6 +167,7 @@ size_t ft_recent_ranks(const struct ft_recent *recent);
 /* Delays per byte of a pair in an operation that found no room, so that the pair is not compared.
  */
 uint64_t ft_recent_delays_refused(const struct ft_recent *recent);
-uint64_t ft_recent_refused(const struct ft_recent *recent); /* ranks that found no room */
+/* Records of which the rank, or the name of the function, found no room. */
+uint64_t ft_recent_refused(const struct ft_recent *recent);
 
 #endif

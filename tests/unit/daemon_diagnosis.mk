@@ -110,6 +110,12 @@ tests_unit_check_rhythm_SOURCES = tests/unit/check_rhythm.c tests/unit/unit.h
 tests_unit_check_rhythm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_rhythm_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
 
+check_PROGRAMS += tests/unit/check_functions
+TESTS += tests/unit/check_functions
+tests_unit_check_functions_SOURCES = tests/unit/check_functions.c tests/unit/unit.h
+tests_unit_check_functions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_functions_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_delays
 TESTS += tests/unit/check_delays
 tests_unit_check_delays_SOURCES = tests/unit/check_delays.c tests/unit/unit.h
