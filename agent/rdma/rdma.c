@@ -145,7 +145,7 @@ static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
     r->status.queries++;
     if (rc) {
         r->status.queries_failed++;
-        if (rc == -EPERM)
+        if (rc == -EPERM && !r->limited)
             snprintf(r->status.problem, sizeof(r->status.problem),
                      "queue pairs cannot be queried without CAP_SYS_PTRACE");
     }
@@ -240,6 +240,7 @@ void ft_rdma_poll(struct ft_rdma *r, struct ft_mono now, struct ft_wall wall)
         ft_rdma_list_devices(r);
     if (r->links_changed || ft_mono_since_ns(now, r->looked_at) >= LOOK_NS)
         ft_rdma_look(r);
+    ft_rdma_note_limits(r);
     ft_rdma_table_begin(r->table);
     if (!r->netlink || ft_rdma_list_queue_pairs(r) == 0) {
         if (r->netlink && r->config.query)

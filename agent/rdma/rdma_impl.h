@@ -33,8 +33,11 @@ struct ft_rdma {
     /* Of the round at work. */
     struct ft_rdma_known *current;
     bool links_changed;
-    bool odd;            /* a row of queue pairs could not be read */
-    size_t gids_refused; /* at the last look: beyond what a port has room for */
+    bool odd; /* a row of queue pairs could not be read */
+    /* At the last look: beyond what a port has room for, and ports beyond what there is for them.
+     */
+    size_t gids_refused, ports_refused;
+    bool limited; /* the status' problem is what is beyond a limit */
     struct ft_wall wall;
     struct ft_mono now;
     struct ft_rdma_device_port device_port;
@@ -59,6 +62,9 @@ bool ft_rdma_open(struct ft_rdma *r);
 /* Which devices there are; then their drivers, ports and addresses. */
 void ft_rdma_list_devices(struct ft_rdma *r);
 void ft_rdma_look(struct ft_rdma *r);
+
+/* Has what is beyond a limit as the status' problem, as long as something is. */
+void ft_rdma_note_limits(struct ft_rdma *r);
 
 /* 0, or what cut the list of a device short: a round that did not see everything must not forget.
  */

@@ -105,7 +105,7 @@ static void on_port(void *arg, const uint8_t *bytes, size_t len)
     /* A kernel in another network namespace than the device's does not name the interface. */
     for (size_t i = 0; !r->device_port.netdev[0] && i < r->device_port.gid_count; i++)
         memcpy(r->device_port.netdev, r->device_port.gids[i].netdev, sizeof(r->device_port.netdev));
-    ft_rdma_table_add_port(r->table, &r->device_port);
+    r->ports_refused += ft_rdma_table_add_port(r->table, &r->device_port) < 0;
     ft_rdma_ports_note(r->ports, r->current->info.name, r->current->driver, &port,
                        r->device_port.netdev);
 }
@@ -140,9 +140,7 @@ static void on_cm_ids(void *arg, const uint8_t *bytes, size_t len)
 
 void ft_rdma_look(struct ft_rdma *r)
 {
-    if (r->gids_refused)
-        r->status.problem[0] = '\0';
-    r->gids_refused = 0;
+    r->gids_refused = r->ports_refused = 0;
     ft_rdma_table_clear_ports(r->table);
     ft_rdma_ports_look(r->ports);
     for (size_t i = 0; i < r->devices.count; i++) {
@@ -151,13 +149,31 @@ void ft_rdma_look(struct ft_rdma *r)
             ft_rdma_ask(r, FT_NLDEV_CHARDEV, r->current->info.index, on_chardev);
         ft_rdma_ask(r, FT_NLDEV_PORTS, r->current->info.index, on_port);
     }
-    if (r->gids_refused)
-        snprintf(r->status.problem, sizeof(r->status.problem),
+    r->looked_at = r->now;
+    r->links_changed = false;
+}
+
+void ft_rdma_note_limits(struct ft_rdma *r)
+{
+    char *problem = r->status.problem;
+    size_t bytes = sizeof(r->status.problem);
+
+    if (r->limited)
+        problem[0] = '\0';
+    r->limited = r->devices.refused || r->ports_refused || r->gids_refused;
+    if (r->devices.refused)
+        snprintf(problem, bytes, "%" PRIu64 " RDMA devices beyond the limit of %d are ignored",
+                 r->devices.refused, FT_RDMA_DEVICES_MAX);
+    else if (r->ports_refused)
+        snprintf(problem, bytes,
+                 "%zu ports of RDMA devices beyond the limit of %d are ignored: neither their "
+                 "counters nor flows of their queue pairs are known",
+                 r->ports_refused, FT_RDMA_DEVICE_PORTS_MAX);
+    else if (r->gids_refused)
+        snprintf(problem, bytes,
                  "%zu addresses of RDMA ports beyond the limit of %d a port are ignored: flows of "
                  "queue pairs that use them are not known",
                  r->gids_refused, FT_RDMA_GIDS_MAX);
-    r->looked_at = r->now;
-    r->links_changed = false;
 }
 
 bool ft_rdma_open(struct ft_rdma *r)
@@ -205,15 +221,12 @@ void ft_rdma_list_devices(struct ft_rdma *r)
     /* A device port may be the port of another device now. */
     if (rc == 0 && ft_rdma_devices_end(&r->devices))
         r->links_changed = true;
-    if (r->devices.refused)
-        snprintf(r->status.problem, sizeof(r->status.problem),
-                 "%" PRIu64 " RDMA devices beyond the limit of %d are ignored", r->devices.refused,
-                 FT_RDMA_DEVICES_MAX);
     if (rc && rc != -EINTR) {
         snprintf(r->status.problem, sizeof(r->status.problem), "RDMA devices: %s", strerror(-rc));
         /* The family without its devices' module refuses every request. */
         close_socket(r);
-        r->devices.count = 0;
+        r->limited = false;
+        r->devices.refused = r->devices.count = 0;
         r->links_changed = true;
     }
 }

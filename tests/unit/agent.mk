@@ -106,6 +106,15 @@ tests_unit_check_owners_others_SOURCES = tests/unit/check_owners_others.c tests/
 tests_unit_check_owners_others_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_owners_others_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_rdma_limits
+TESTS += tests/unit/check_rdma_limits
+tests_unit_check_rdma_limits_SOURCES = tests/unit/check_rdma_limits.c tests/unit/unit.h \
+	tests/unit/nldev_bytes.h
+tests_unit_check_rdma_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_rdma_limits_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+tests_unit_check_rdma_limits_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_netlink_new \
+	-Wl,--wrap=ft_netlink_free -Wl,--wrap=ft_netlink_request
+
 tests_unit_check_rdma_devices_SOURCES = tests/unit/check_rdma_devices.c tests/unit/unit.h
 tests_unit_check_rdma_devices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_rdma_devices_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
