@@ -25,6 +25,7 @@
 #include "lib/io/http/status_page.h"
 #include "lib/io/loop.h"
 #include "lib/io/transport/daemon_link.h"
+#include "lib/io/transport/tls.h"
 #include "lib/io/transport/transport.h"
 
 #define PROGRAM       "fabrictrace-agent"
@@ -274,6 +275,7 @@ static const struct ft_agent_settings *reload(struct live *live)
     struct ft_diag *diag = ft_diag_new();
     const struct ft_agent_settings *settings = NULL;
     struct ft_tls_files files = {.cert = NULL};
+    struct ft_tls *tls = NULL;
     const char *fixed;
 
     if (!diag)
@@ -287,11 +289,15 @@ static const struct ft_agent_settings *reload(struct live *live)
             ft_diag_add(diag, NULL, 0, "key '%s' cannot change without a restart", fixed);
     }
     ft_log_complaints(diag);
-    if (settings && (ft_diag_count(diag) > 0 || ft_daemon_link_renew_tls(&live->daemon, &files) ||
-                     (ft_agent_settings_capture_differs(live->settings, settings) &&
-                      open_captures(live, settings)))) {
+    if (settings &&
+        (ft_diag_count(diag) > 0 || ft_daemon_link_load_tls(&live->daemon, &files, &tls) ||
+         (ft_agent_settings_capture_differs(live->settings, settings) &&
+          open_captures(live, settings)))) {
+        ft_tls_free(tls);
         ft_run_revert(live->run);
         settings = NULL;
+    } else {
+        ft_daemon_link_take_tls(&live->daemon, tls);
     }
     ft_diag_free(diag);
     return settings;

@@ -19,7 +19,7 @@
 #include "lib/io/loop.h"
 #include "lib/io/ready.h"
 #include "lib/io/transport/daemon_link.h"
-#include "lib/io/transport/transport.h"
+#include "lib/io/transport/tls.h"
 #include "switchpoll/metrics.h"
 #include "switchpoll/output/output.h"
 #include "switchpoll/sflow/pipeline.h"
@@ -331,19 +331,20 @@ static int adopt(struct live *live, const struct ft_switchpoll_settings *loaded)
         ft_watch_timer(live->loop, loaded->fold_interval_ns / TICKS, on_tick, live), "fold");
     const struct ft_tls_files files = ft_switchpoll_settings_tls(loaded);
     struct ft_poller *poller = NULL;
+    struct ft_tls *tls = NULL;
     int rc = settings && tick ? ft_snmp_service_prepare(live->snmp, loaded, &poller) : -ENOMEM;
 
-    if (rc == 0)
-        rc = ft_daemon_link_renew_tls(&live->daemon, &files);
-    if (rc == 0)
+    if (rc == 0 && (rc = ft_daemon_link_load_tls(&live->daemon, &files, &tls)) == 0)
         rc = reopen_udp(live, loaded);
     if (rc < 0) {
+        ft_tls_free(tls);
         ft_poller_free(poller);
         ft_watch_free(tick);
         if (settings)
             ft_options_free(&ft_switchpoll_settings_table, settings);
         return rc;
     }
+    ft_daemon_link_take_tls(&live->daemon, tls);
     ft_watch_free(live->tick);
     live->tick = tick;
     ft_options_free(&ft_switchpoll_settings_table, live->settings);
@@ -360,12 +361,10 @@ static void on_reload(void *arg)
     const struct ft_log_subject failed = {.id = FT_LOG_ID_RELOAD_FAILED};
     const char *fixed = loaded ? ft_switchpoll_settings_fixed(live->settings, loaded) : NULL;
 
-    if (!loaded)
-        ft_log_about(FT_LOG_ERROR, &failed, "reload failed; keeping the previous configuration");
-    else if (fixed)
+    if (fixed)
         ft_log_about(FT_LOG_ERROR, &failed, "reload failed: '%s' cannot change without a restart",
                      fixed);
-    else if (adopt(live, loaded) < 0)
+    else if (!loaded || adopt(live, loaded) < 0)
         ft_log_about(FT_LOG_ERROR, &failed, "reload failed; keeping the previous configuration");
     else
         ft_log_about(FT_LOG_NOTICE, &(struct ft_log_subject){.id = FT_LOG_ID_RELOADED}, "reloaded");

@@ -339,6 +339,16 @@ START_TEST(sender_refuses_the_revoked)
 }
 END_TEST
 
+static int renew(const struct ft_tls_files *files, char error[256])
+{
+    struct ft_tls *loaded;
+    int rc = ft_receiver_load_tls(rig.receiver, files, &loaded, error, 256);
+
+    if (rc == 0)
+        ft_receiver_take_tls(rig.receiver, loaded);
+    return rc;
+}
+
 /* The connection stands; the list that names it comes by a reload. */
 START_TEST(revoked_later_is_closed)
 {
@@ -348,10 +358,10 @@ START_TEST(revoked_later_is_closed)
     start_with_lists(NULL, LONG_FROM_NOW, false);
     rig_run(all_acked, "all acknowledged");
     with_list = files_with_list("daemon");
-    ck_assert_int_eq(ft_receiver_set_tls(rig.receiver, &with_list, error, sizeof(error)), 0);
+    ck_assert_int_eq(renew(&with_list, error), 0);
     ck_assert_int_eq(rig.downs, 0);
     make_list("agent", LONG_FROM_NOW);
-    ck_assert_int_eq(ft_receiver_set_tls(rig.receiver, &with_list, error, sizeof(error)), 0);
+    ck_assert_int_eq(renew(&with_list, error), 0);
     ck_assert_int_eq(rig.downs, 1);
     ck_assert_msg(strstr(rig.down_reason, "no longer accepted: certificate revoked"), "%s",
                   rig.down_reason);
@@ -375,20 +385,20 @@ START_TEST(credentials_of_the_service_manager)
     start_with_lists(NULL, LONG_FROM_NOW, false);
     rig_run(all_acked, "all acknowledged");
     ck_assert_int_eq(unsetenv("CREDENTIALS_DIRECTORY"), 0);
-    ck_assert_int_lt(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_int_lt(renew(&credentials, error), 0);
     ck_assert_msg(strstr(error, "credential:daemon.pem: No such file"), "%s", error);
     ck_assert_int_eq(setenv("CREDENTIALS_DIRECTORY", folder, 1), 0);
-    ck_assert_int_eq(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_int_eq(renew(&credentials, error), 0);
     ck_assert_int_eq(rig.downs, 0);
     shell("chmod o+r %s/daemon.key", folder);
-    ck_assert_int_lt(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_int_lt(renew(&credentials, error), 0);
     ck_assert_msg(strstr(error, "credential:daemon.key: everybody may read"), "%s", error);
     shell("chmod o-r %s/daemon.key", folder);
     make_list("agent", LONG_FROM_NOW);
-    ck_assert_int_eq(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_int_eq(renew(&credentials, error), 0);
     ck_assert_int_eq(rig.downs, 1);
     ck_assert_int_eq(unsetenv("CREDENTIALS_DIRECTORY"), 0);
-    ck_assert_int_lt(ft_receiver_set_tls(rig.receiver, &credentials, error, sizeof(error)), 0);
+    ck_assert_int_lt(renew(&credentials, error), 0);
     stop();
 }
 END_TEST

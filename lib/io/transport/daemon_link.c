@@ -89,17 +89,25 @@ bool ft_daemon_link_health(const struct ft_daemon_link *link, struct ft_writer *
     return false;
 }
 
-int ft_daemon_link_renew_tls(struct ft_daemon_link *link, const struct ft_tls_files *files)
+int ft_daemon_link_load_tls(const struct ft_daemon_link *link, const struct ft_tls_files *files,
+                            struct ft_tls **loaded)
 {
     char error[ERROR_BYTES];
     int rc;
 
+    *loaded = NULL;
     if (!link->sender || !files->cert)
         return 0;
-    rc = ft_sender_set_tls(link->sender, files, error, sizeof(error));
+    rc = ft_sender_load_tls(link->sender, files, loaded, error, sizeof(error));
     if (rc < 0)
         ft_log(FT_LOG_ERROR, "tls: %s", error);
     return rc;
+}
+
+void ft_daemon_link_take_tls(struct ft_daemon_link *link, struct ft_tls *loaded)
+{
+    if (loaded)
+        ft_sender_take_tls(link->sender, loaded);
 }
 
 static void on_flushed(void *arg)

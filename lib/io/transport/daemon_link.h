@@ -34,9 +34,12 @@ const char *ft_daemon_link_status(const struct ft_daemon_link *link);
 /* Whether all is well, or has not been tried yet; if not, writes a line that says why. */
 bool ft_daemon_link_health(const struct ft_daemon_link *link, struct ft_writer *body);
 
-/* The certificates for connections from here on; the one that stands continues with its own. -errno
- * after a complaint in the log: nothing has changed. */
-int ft_daemon_link_renew_tls(struct ft_daemon_link *link, const struct ft_tls_files *files);
+/* Loads certificates, which changes nothing yet; -errno after a complaint in the log. *loaded is
+ * the caller's, NULL where there are none, until it is taken: for connections from there on; the
+ * one that stands continues with its own. */
+int ft_daemon_link_load_tls(const struct ft_daemon_link *link, const struct ft_tls_files *files,
+                            struct ft_tls **loaded);
+void ft_daemon_link_take_tls(struct ft_daemon_link *link, struct ft_tls *loaded);
 
 /* Waits for what is queued, at most timeout_ns, then ends the loop. False where there is no sender:
  * nothing has to be waited for. */

@@ -568,22 +568,27 @@ void ft_receiver_stats(const struct ft_receiver *receiver, struct ft_receiver_st
     *stats = receiver->stats;
 }
 
-int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,
-                        size_t error_bytes)
+int ft_receiver_load_tls(const struct ft_receiver *receiver, const struct ft_tls_files *files,
+                         struct ft_tls **loaded, char *error, size_t error_bytes)
+{
+    return ft_tls_load(receiver->tls, files, loaded, error, error_bytes);
+}
+
+void ft_receiver_take_tls(struct ft_receiver *receiver, struct ft_tls *loaded)
 {
     struct ft_connection *c, *next;
     char reason[FT_STREAM_TEXT_BYTES];
-    int rc = ft_tls_renew(&receiver->tls, files, error, error_bytes);
 
-    if (rc < 0 || !files->crl)
-        return rc;
+    ft_tls_free(receiver->tls);
+    receiver->tls = loaded;
+    if (!ft_tls_has_list(loaded))
+        return;
     ft_receiver_finish(receiver);
     for (c = TAILQ_FIRST(&receiver->connections); c; c = next) {
         next = TAILQ_NEXT(c, next);
         if (!c->closing && !ft_tls_still_accepts(receiver->tls, c->bev, reason, sizeof(reason)))
             evict(c, reason);
     }
-    return 0;
 }
 
 uint16_t ft_receiver_port(const struct ft_receiver *receiver)

@@ -485,10 +485,17 @@ struct ft_sender *ft_sender_new(struct ft_loop *loop, const struct ft_sender_con
     return sender;
 }
 
-int ft_sender_set_tls(struct ft_sender *sender, const struct ft_tls_files *files, char *error,
-                      size_t error_bytes)
+int ft_sender_load_tls(const struct ft_sender *sender, const struct ft_tls_files *files,
+                       struct ft_tls **loaded, char *error, size_t error_bytes)
 {
-    return ft_tls_renew(&sender->tls, files, error, error_bytes);
+    return ft_tls_load(sender->tls, files, loaded, error, error_bytes);
+}
+
+/* Connections hold the context that they were made with. */
+void ft_sender_take_tls(struct ft_sender *sender, struct ft_tls *loaded)
+{
+    ft_tls_free(sender->tls);
+    sender->tls = loaded;
 }
 
 void ft_sender_free(struct ft_sender *sender)

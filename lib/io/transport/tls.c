@@ -215,22 +215,15 @@ void ft_tls_free(struct ft_tls *tls)
     free(tls);
 }
 
-int ft_tls_renew(struct ft_tls **tls, const struct ft_tls_files *files, char *error,
-                 size_t error_bytes)
+int ft_tls_load(const struct ft_tls *now, const struct ft_tls_files *files, struct ft_tls **loaded,
+                char *error, size_t error_bytes)
 {
-    struct ft_tls *renewed;
-
-    if (!*tls || !ft_tls_configured(files)) {
+    if (!now || !ft_tls_configured(files)) {
         snprintf(error, error_bytes, "TLS can be enabled or disabled only by a restart");
         return -EINVAL;
     }
-    renewed = ft_tls_new(files, error, error_bytes);
-    if (!renewed)
-        return -EINVAL;
-    /* Connections hold the context that they were made with. */
-    ft_tls_free(*tls);
-    *tls = renewed;
-    return 0;
+    *loaded = ft_tls_new(files, error, error_bytes);
+    return *loaded ? 0 : -EINVAL;
 }
 
 static bool expect_host(SSL *ssl, const char *host)
@@ -336,6 +329,11 @@ void ft_peer_names_clear(struct ft_peer_names *names)
         free(names->items[i]);
     free(names->items);
     *names = (struct ft_peer_names){0};
+}
+
+bool ft_tls_has_list(const struct ft_tls *tls)
+{
+    return tls->has_crl;
 }
 
 bool ft_tls_still_accepts(struct ft_tls *tls, struct bufferevent *bev, char *reason,

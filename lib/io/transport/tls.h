@@ -28,10 +28,10 @@ void ft_tls_free(struct ft_tls *tls);
 int ft_tls_check(const struct ft_tls_files *files, const char **which, char *error,
                  size_t error_bytes);
 
-/* Replaces *tls by what the files hold, for connections from here on. -EINVAL with a
- * complaint, also where there is no TLS: *tls is as it was. */
-int ft_tls_renew(struct ft_tls **tls, const struct ft_tls_files *files, char *error,
-                 size_t error_bytes);
+/* Loads the files in place of those that are used now. -EINVAL with a complaint, also where there
+ * is no TLS (now is NULL) or is to be none. */
+int ft_tls_load(const struct ft_tls *now, const struct ft_tls_files *files, struct ft_tls **loaded,
+                char *error, size_t error_bytes);
 
 /* Wraps a connected descriptor, which the result then owns. host: the name that the peer's
  * certificate must have, for the end that connects; NULL for the end that accepts. Callbacks are
@@ -58,6 +58,9 @@ bool ft_tls_is(struct bufferevent *bev);
  * got is given back by ft_peer_names_clear(). */
 int ft_tls_peer_names(struct bufferevent *bev, struct ft_peer_names *names);
 void ft_peer_names_clear(struct ft_peer_names *names);
+
+/* Whether it has a list of revoked certificates. */
+bool ft_tls_has_list(const struct ft_tls *tls);
 
 /* Whether tls would accept the certificate that the peer of a stream has shown, where it has a list
  * of revoked ones; true where it has none. Else with the reason. */

@@ -52,6 +52,7 @@ struct ft_peer_names {
 };
 
 struct ft_sender;
+struct ft_tls;
 
 /* Another way to the daemon than a connection of its own. free() is called with the sender's, or
  * when none could be made. flush() may take timeout_ns. */
@@ -119,12 +120,12 @@ void ft_sender_stats(const struct ft_sender *sender, struct ft_sender_stats *sta
  * since the receiver said WELCOME. 0: there is none, or no connection; or another way is used. */
 int64_t ft_sender_waits_ns(const struct ft_sender *sender);
 
-/* Takes the files for connections from here on; the one that stands continues as it is. -EINVAL
- * with a complaint: files that are no good, or a sender that was made without TLS; nothing has
- * changed.
- */
-int ft_sender_set_tls(struct ft_sender *sender, const struct ft_tls_files *files, char *error,
-                      size_t error_bytes);
+/* Loads the files, which changes nothing yet: -EINVAL with a complaint where they are no good, or
+ * the sender was made without TLS. Else *loaded is the caller's until it is taken, for connections
+ * from there on; the one that stands continues as it is. */
+int ft_sender_load_tls(const struct ft_sender *sender, const struct ft_tls_files *files,
+                       struct ft_tls **loaded, char *error, size_t error_bytes);
+void ft_sender_take_tls(struct ft_sender *sender, struct ft_tls *loaded);
 
 /* Calls done, from the loop, once everything queued is acknowledged or timeout_ns has passed. done
  * may free the sender. A second call replaces the first. */
@@ -198,10 +199,11 @@ bool ft_receiver_waits(const struct ft_receiver *receiver);
 int ft_receiver_notify(struct ft_receiver *receiver, const char *program, const char *source_id,
                        const void *payload, size_t len);
 
-/* As ft_sender_set_tls(). With a list of revoked certificates those that stand are judged by it as
- * well, and closed with the reason where they would no longer be accepted. */
-int ft_receiver_set_tls(struct ft_receiver *receiver, const struct ft_tls_files *files, char *error,
-                        size_t error_bytes);
+/* As those of a sender. With a list of revoked certificates connections that stand are judged by it
+ * as well, and closed with the reason where they would no longer be accepted. */
+int ft_receiver_load_tls(const struct ft_receiver *receiver, const struct ft_tls_files *files,
+                         struct ft_tls **loaded, char *error, size_t error_bytes);
+void ft_receiver_take_tls(struct ft_receiver *receiver, struct ft_tls *loaded);
 
 /* The port that was bound, for a config with port 0. */
 uint16_t ft_receiver_port(const struct ft_receiver *receiver);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What agents and pollers say of their connection to the daemon, in the log and over HTTP, and that
 both take new certificates without a restart. Needs no root."""
+import re
 import socket
 import ssl
 import struct
@@ -45,6 +46,14 @@ class Reporter(rig.Program):
             return error.code, error.read().decode()
         except OSError:
             return None, ""
+
+    def set_what_fails(self, port):
+        """Settings that are good, of which an interface is not there, or an endpoint is taken.
+        Returns those before."""
+        before = self.config.read_text()
+        after = re.sub("^listen: .*", f"listen: 127.0.0.1:{port}", before, flags=re.M)
+        self.config.write_text(after.replace("interfaces: []", "interfaces: [nowhere0]"))
+        return before
 
     def says_once(self, what, text):
         """And no more, however often it tries."""
@@ -192,10 +201,19 @@ def test_certificates(folder):
             equal("with the old certificate", len(set(listener.serials)), 1)
             key.write_bytes(good)
             ours.make(kind, name)
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+                taken.bind(("127.0.0.1", 0))
+                config = reporter.set_what_fails(taken.getsockname()[1])
+                reporter.hang_up()
+                reporter.log_says("reload failed", 2)
+            listener.hang_up()
+            until("a third", lambda: len(listener.serials) == 3)
+            equal("of a reload that fails later nothing is in force", len(set(listener.serials)), 1)
+            reporter.config.write_text(config)
             reporter.hang_up()
             reporter.log_says("notice: reloaded")
             listener.hang_up()
-            until("a third", lambda: len(listener.serials) == 3)
+            until("a fourth", lambda: len(listener.serials) == 4)
             equal("with the new one", len(set(listener.serials)), 2)
             reporter.stop()
         finally:
