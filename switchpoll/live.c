@@ -545,7 +545,7 @@ static int start(struct live *live)
         ft_log(FT_LOG_ERROR, "%s", error);
         return EX_OSERR;
     }
-    live->snmp = ft_snmp_service_new(live->loop, live->output, live->settings);
+    live->snmp = ft_snmp_service_new(live->loop, live->output, live->source_id, live->settings);
     if (!live->snmp)
         return EX_CONFIG;
     code = start_http(live);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/digest.h"
 #include "lib/base/table.h"
 #include "proto/bounds.h"
 
@@ -19,9 +20,25 @@
 #define STALE_INTERVALS      3
 #define SILENT_INTERVALS     8
 #define LLDP_ANEW_MS         120000 /* LLDP's usual time to live */
+#define POLLERS_MAX          256
+#define LOOKS                32
+#define POLLER_GONE_MS       (24 * INT64_C(3600000))
+/* A poller of tens of thousands of switches takes hours for those that do not answer. */
+#define LEFT_OUT_MS     (6 * INT64_C(3600000))
+#define LEFT_OUT_ROUNDS 64
+
+/* A round is one of its intervals in which it reports something. */
+struct poller {
+    uint64_t digest; /* of its source */
+    uint64_t rounds;
+    int64_t begun_ms; /* the last round */
+    int64_t heard_ms;
+};
 
 struct ft_reports {
-    struct ft_table *table;
+    struct ft_table *table, *pollers;
+    uint32_t hand;
+    int64_t now_ms;
     size_t bytes, bytes_max;
     int64_t heard_ms; /* when the last one came */
 };
@@ -34,11 +51,11 @@ struct ft_reports *ft_reports_new(size_t cap, size_t bytes_max)
         return NULL;
     r->bytes_max = bytes_max;
     r->table = ft_table_new(sizeof(struct ft_report), sizeof(struct ft_ip), cap, 0);
-    if (!r->table) {
-        free(r);
-        return NULL;
-    }
-    return r;
+    r->pollers = ft_table_new(sizeof(struct poller), sizeof(uint64_t), POLLERS_MAX, 0);
+    if (r->table && r->pollers)
+        return r;
+    ft_reports_free(r);
+    return NULL;
 }
 
 /* What a report takes, packed and not: a little more than it does. */
@@ -64,10 +81,68 @@ void ft_reports_free(struct ft_reports *r)
 
     if (!r)
         return;
-    while ((report = ft_table_next(r->table, &index)))
+    while (r->table && (report = ft_table_next(r->table, &index)))
         release(report);
     ft_table_free(r->table);
+    ft_table_free(r->pollers);
     free(r);
+}
+
+static bool is_gone(void *arg, void *poller)
+{
+    const struct ft_reports *r = arg;
+
+    return r->now_ms - ((const struct poller *)poller)->heard_ms > POLLER_GONE_MS;
+}
+
+static int64_t interval_of(const Fabrictrace__SwitchReport *m)
+{
+    return m && m->interval_ms ? (int64_t)m->interval_ms : STANDARD_INTERVAL_MS;
+}
+
+/* Notes whose report it is. The poller where that begins another round of its, else NULL. */
+static const struct poller *note_poller(struct ft_reports *r, struct ft_report *report,
+                                        const Fabrictrace__SwitchReport *now)
+{
+    uint64_t digest = now->source ? ft_digest_text(now->source, 0) : 0;
+    struct poller *p;
+    bool fresh, over;
+
+    report->poller = 0;
+    if (!now->source)
+        return NULL;
+    if (ft_table_count(r->pollers) >= POLLERS_MAX && !ft_table_find(r->pollers, &digest))
+        ft_table_make_room(r->pollers, &r->hand, LOOKS, is_gone, r);
+    p = ft_table_insert(r->pollers, &digest, &fresh);
+    if (!p)
+        return NULL;
+    over = fresh || r->now_ms < p->begun_ms || r->now_ms - p->begun_ms >= interval_of(now);
+    if (over)
+        p->begun_ms = r->now_ms;
+    p->heard_ms = r->now_ms;
+    p->rounds += over;
+    report->poller = digest;
+    report->round = p->rounds;
+    return over ? p : NULL;
+}
+
+/* Forgets the switches that a poller has left out for long; true when there are some. */
+static bool forget_left_out(struct ft_reports *r, const struct poller *p)
+{
+    struct ft_report *report;
+    bool some = false;
+    uint32_t index = 0;
+
+    while ((report = ft_table_next(r->table, &index))) {
+        if (report->poller != p->digest || report->round + LEFT_OUT_ROUNDS > p->rounds ||
+            r->now_ms - report->heard_ms < LEFT_OUT_MS)
+            continue;
+        release(report);
+        r->bytes -= report->cost;
+        ft_table_remove(r->table, report);
+        some = true;
+    }
+    return some;
 }
 
 /* What the poll could not read is filled from before. The result borrows from both. */
@@ -80,6 +155,7 @@ static Fabrictrace__SwitchReport complete(const Fabrictrace__SwitchReport *now,
     /* These change with every poll and say nothing of the topology. */
     merged.has_time_ms = merged.has_uptime_ms = false;
     merged.time_ms = merged.uptime_ms = 0;
+    merged.source = NULL;
     if (!before)
         return merged;
     if (now->n_neighbors == 0 && (silent || !now->has_lldp)) {
@@ -218,10 +294,7 @@ static int keep(struct ft_reports *r, struct ft_report *report,
 /* At a moment of ours. */
 static bool is_stale(const struct ft_report *report, int64_t at_ms)
 {
-    int64_t interval_ms = report->message && report->message->interval_ms
-                              ? (int64_t)report->message->interval_ms
-                              : STANDARD_INTERVAL_MS;
-
+    int64_t interval_ms = interval_of(report->message);
     bool silent = report->message && ft_report_silent(report->message);
 
     return at_ms - report->heard_ms > (silent ? SILENT_INTERVALS : STALE_INTERVALS) * interval_ms;
@@ -232,6 +305,7 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
 {
     Fabrictrace__SwitchReport merged;
     Fabrictrace__Neighbor **rows;
+    const struct poller *poller;
     struct ft_report *report;
     bool fresh, lost, absent, news = false;
     struct ft_ip agent;
@@ -274,8 +348,9 @@ int ft_reports_take(struct ft_reports *r, const Fabrictrace__SwitchReport *now, 
     else if (now->n_neighbors && (!report->lldp_since_ms || report->lldp_since_ms > now_ms))
         report->lldp_since_ms = now_ms;
     report->time_ms = (int64_t)now->time_ms;
-    report->heard_ms = r->heard_ms = now_ms;
-    *changed = news;
+    report->heard_ms = r->heard_ms = r->now_ms = now_ms;
+    poller = note_poller(r, report, now);
+    *changed = (poller && forget_left_out(r, poller)) || news;
     return 0;
 }
 

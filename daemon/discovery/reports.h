@@ -9,8 +9,10 @@
  * silent its report becomes stale, when the poller does all reports stay valid. Arrival is in the
  * caller's time, since the clocks of two pollers may differ; which of two reports of a switch is
  * newer is decided by their senders' times. After a restart of its LLDP a switch learns its
- * neighbours one by one: the former ones are kept for 120 s at ports that are not down. Pure; times
- * are Unix milliseconds. Thread: one.
+ * neighbours one by one: the former ones are kept for 120 s at ports that are not down. A switch
+ * that its poller no longer reports, while it reports the others, is forgotten: after six hours
+ * with 64 of its intervals in which it reported some. One whose poller reports nothing is not.
+ * Pure; times are Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +34,8 @@ struct ft_report {
     int64_t lldp_since_ms;
     bool stale_seen; /* it was stale when ft_reports_saw_stale() was called */
     /* Private. */
+    uint64_t poller;      /* digest of its source; 0: not known */
+    uint64_t round;       /* of that poller, when it last reported it */
     int64_t lldp_anew_ms; /* when its LLDP was last found to have begun anew */
     uint8_t *packed;
     size_t packed_bytes;
@@ -44,8 +48,8 @@ struct ft_reports;
 struct ft_reports *ft_reports_new(size_t cap, size_t bytes_max);
 void ft_reports_free(struct ft_reports *reports);
 
-/* Takes a report; *changed when it differs from the last one. -EINVAL: no agent, no time, or too
- * many ports; -ENOSPC over the cap; -ENOMEM. */
+/* Takes a report; *changed when it differs from the last one, or another is forgotten. -EINVAL: no
+ * agent, no time, or too many ports; -ENOSPC over the cap; -ENOMEM. */
 int ft_reports_take(struct ft_reports *reports, const Fabrictrace__SwitchReport *report,
                     int64_t now_ms, bool *changed);
 

@@ -566,7 +566,7 @@ static bool poller_may(const struct question *q, const Fabrictrace__Record *reco
     case FABRICTRACE__RECORD__KIND_PROCESSOR:
         return own_switch(q, record->processor->has_agent, &record->processor->agent);
     case FABRICTRACE__RECORD__KIND_SWITCH_REPORT:
-        own = own_switch(q, report->has_agent, &report->agent);
+        own = own_source(q, report->source) && own_switch(q, report->has_agent, &report->agent);
         for (size_t i = 0; own && i < report->n_addresses; i++)
             own = own_switch(q, true, &report->addresses[i]);
         return own;

@@ -146,6 +146,7 @@ static void announce(struct job *job)
         .interval_ms = (uint32_t)(p->config.interval_ns / NS_PER_MS),
         .reachable = job->poll.reachable,
         .problem = problem,
+        .source = p->config.source,
     };
 
     if (!job->poll.reachable) {

@@ -29,6 +29,7 @@ struct ft_poller_config {
     uint64_t varbinds; /* in one answer */
     struct ft_device_limits limits;
     size_t all_ports_max; /* of all switches together; 0: any */
+    const char *source;   /* id of this poller; borrowed */
     struct ft_record_sink sink;
     void (*on_poll)(void *arg);
     void *arg;

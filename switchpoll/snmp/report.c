@@ -164,6 +164,7 @@ static void fill(struct form *form, const struct ft_snmp_report *r, struct ft_wa
     for (size_t i = 0; i < d->neighbors.count; i++)
         if (d->neighbors.items[i].ifindex)
             add_neighbor(form, &d->neighbors.items[i], &taken);
+    m->source = (char *)(uintptr_t)r->source;
     m->problem = *r->problem ? (char *)(uintptr_t)r->problem : NULL;
 }
 

@@ -19,6 +19,7 @@ struct ft_snmp_report {
     uint32_t interval_ms;
     bool reachable;
     const char *problem; /* "": none */
+    const char *source;  /* id of this poller */
 };
 
 /* Emits the SwitchReport. Neighbours on a port that could not be resolved are left out; the problem

@@ -19,6 +19,7 @@
 struct ft_snmp_service {
     struct ft_loop *loop;
     struct ft_output *output;
+    const char *source_id;
     struct ft_snmp *snmp;
     struct ft_poller *poller; /* NULL: no switches */
 };
@@ -74,6 +75,7 @@ static int make_poller(struct ft_snmp_service *service,
                 .frozen_after_ns = settings->snmp_frozen_after_ns,
                 .names_age_ns = settings->snmp_names_interval_ns,
             },
+        .source = service->source_id,
         .sink = {.emit = ft_output_emit, .arg = service->output},
         .on_poll = on_poll,
         .arg = service,
@@ -113,6 +115,7 @@ static void start(struct ft_snmp_service *service)
 }
 
 struct ft_snmp_service *ft_snmp_service_new(struct ft_loop *loop, struct ft_output *output,
+                                            const char *source_id,
                                             const struct ft_switchpoll_settings *settings)
 {
     struct ft_snmp_service *service = calloc(1, sizeof(*service));
@@ -123,6 +126,7 @@ struct ft_snmp_service *ft_snmp_service_new(struct ft_loop *loop, struct ft_outp
     }
     service->loop = loop;
     service->output = output;
+    service->source_id = source_id;
     if (make_poller(service, settings, &service->poller) < 0) {
         ft_snmp_service_free(service);
         return NULL;

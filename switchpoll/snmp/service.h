@@ -15,8 +15,9 @@
 
 struct ft_snmp_service;
 
-/* Starts to poll. NULL after a message in the log. */
+/* Starts to poll. source_id, of this program, is borrowed. NULL after a message in the log. */
 struct ft_snmp_service *ft_snmp_service_new(struct ft_loop *loop, struct ft_output *output,
+                                            const char *source_id,
                                             const struct ft_switchpoll_settings *settings);
 void ft_snmp_service_free(struct ft_snmp_service *service);
 

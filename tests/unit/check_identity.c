@@ -152,6 +152,34 @@ START_TEST(ports_of_plans_are_of_the_own_host)
 }
 END_TEST
 
+/* Which switches a poller has is its own to say. */
+START_TEST(reports_of_switches_are_of_the_own_poller)
+{
+    uint8_t address[] = {192, 0, 2, 1};
+    char name[] = "URI:fabrictrace://switchpoll/poll1", *names[] = {name};
+    const struct ft_peer_names all = {names, 1};
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__SwitchReport report = FABRICTRACE__SWITCH_REPORT__INIT;
+    struct ft_identity *poller;
+
+    start(10);
+    poller = ft_identity_new(ids, "fabrictrace-switchpoll", "poll1", &all, reason, sizeof(reason));
+    ck_assert_ptr_nonnull(poller);
+    report.has_agent = true;
+    report.agent = (ProtobufCBinaryData){sizeof(address), address};
+    record.kind_case = FABRICTRACE__RECORD__KIND_SWITCH_REPORT;
+    record.switch_report = &report;
+    ck_assert(ft_identity_allows(ids, poller, &record, NULL, 1000, reason));
+    report.source = (char *)(uintptr_t) "poll1";
+    ck_assert(ft_identity_allows(ids, poller, &record, NULL, 1000, reason));
+    report.source = (char *)(uintptr_t) "poll2";
+    ck_assert(!ft_identity_allows(ids, poller, &record, NULL, 1000, reason));
+    ck_assert_str_eq(reason, "it names source 'poll2'");
+    ft_identity_free(poller);
+    ft_identities_free(ids);
+}
+END_TEST
+
 START_TEST(texts_of_the_configuration)
 {
     static const char *const good[] = {"p=192.0.2.0/24", "p=::/0", "p=192.0.2.1,fd00::/8"};
@@ -173,4 +201,5 @@ END_TEST
 
 FT_UNIT_MAIN("identity", an_address_is_free_when_its_host_is_silent,
              a_full_table_takes_none_but_forgets, several_agents_of_one_certificate_are_one_host,
-             ports_of_plans_are_of_the_own_host, texts_of_the_configuration)
+             ports_of_plans_are_of_the_own_host, reports_of_switches_are_of_the_own_poller,
+             texts_of_the_configuration)

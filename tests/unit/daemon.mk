@@ -133,6 +133,12 @@ tests_unit_check_discovery_unheard_SOURCES = tests/unit/check_discovery_unheard.
 tests_unit_check_discovery_unheard_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_discovery_unheard_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_reports
+TESTS += tests/unit/check_reports
+tests_unit_check_reports_SOURCES = tests/unit/check_reports.c tests/unit/unit.h
+tests_unit_check_reports_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_reports_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_down_ports tests/unit/check_discovery_ports
 TESTS += tests/unit/check_down_ports tests/unit/check_discovery_ports
 tests_unit_check_discovery_ports_SOURCES = tests/unit/check_discovery_ports.c \
