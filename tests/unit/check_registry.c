@@ -285,6 +285,39 @@ START_TEST(what_is_no_id_is_asked_again)
 }
 END_TEST
 
+static bool second_has_id(struct rig *r)
+{
+    uint32_t id;
+
+    return ft_registry_id(r->registry, "c-value", &id) == 0;
+}
+
+/* A schema that the registry does not take keeps back no other. */
+START_TEST(one_that_is_refused_holds_up_none)
+{
+    char *bad = answer("409 Conflict", "{\"error_code\":409,\"message\":\"not compatible\"}"),
+         *good = answer("200 OK", "{\"id\":7}");
+    struct fake f = {.answers = {bad, good, bad, bad}};
+    struct rig r = {.ticks = 0};
+    uint32_t id;
+
+    listen_at(&f);
+    begin(&f);
+    open_rig(&r, &f, true);
+    ck_assert_int_eq(ft_registry_add(r.registry, SUBJECT, "JSON", "{}"), 0);
+    ck_assert_int_eq(ft_registry_add(r.registry, "c-value", "JSON", "{}"), 0);
+    run_until(&r, has_failed);
+    run_until(&r, second_has_id);
+    ck_assert_int_eq(ft_registry_id(r.registry, SUBJECT, &id), -EAGAIN);
+    ck_assert_ptr_nonnull(strstr(ft_registry_trouble(r.registry), SUBJECT "': status 409"));
+    close_rig(&r);
+    end(&f);
+    ck_assert_ptr_nonnull(strstr(f.requests[1], "/subjects/c-value/versions"));
+    free(bad);
+    free(good);
+}
+END_TEST
+
 START_TEST(too_much_is_not_read)
 {
     char *body = malloc(HUGE_BYTES), *huge;
@@ -366,8 +399,8 @@ END_TEST
 
 #ifdef HAVE_CURL
 FT_UNIT_MAIN("registry", an_answer_is_an_id_or_a_reason, each_subject_gets_its_id,
-             what_is_no_id_is_asked_again, too_much_is_not_read, it_may_come_later,
-             nothing_waits_for_who_says_nothing)
+             what_is_no_id_is_asked_again, one_that_is_refused_holds_up_none, too_much_is_not_read,
+             it_may_come_later, nothing_waits_for_who_says_nothing)
 #else
 FT_UNIT_MAIN("registry", an_answer_is_an_id_or_a_reason)
 #endif

@@ -38,17 +38,22 @@ struct ft_registry {
     int64_t wait_ns;
     struct ft_registry_stats stats;
     char trouble[FT_REGISTRY_ERROR_BYTES];
+    size_t troubled; /* the one that it is of */
 };
 
 static void ask_next(struct ft_registry *r);
 
+/* The others are asked for before this one is again: what the registry does not take holds up none.
+ */
 static void fail(struct ft_registry *r, const char *reason)
 {
     r->stats.failures++;
+    r->troubled = r->asked;
     snprintf(r->trouble, sizeof(r->trouble), "subject '%s': %s", r->subjects[r->asked].name,
              reason);
     if (r->on_error)
         r->on_error(r->arg, r->trouble);
+    r->asked = (r->asked + 1) % r->stats.subjects;
     ft_watch_once_arm(r->again, r->wait_ns);
     r->wait_ns = r->wait_ns * 2 < WAIT_MAX_NS ? r->wait_ns * 2 : WAIT_MAX_NS;
 }
@@ -70,7 +75,6 @@ static void take_answer(void *arg, const struct ft_web_answer *answer)
     }
     r->stats.known++;
     r->wait_ns = WAIT_MIN_NS;
-    r->trouble[0] = '\0';
     ask_next(r);
 }
 
@@ -200,5 +204,5 @@ void ft_registry_stats(const struct ft_registry *r, struct ft_registry_stats *st
 
 const char *ft_registry_trouble(const struct ft_registry *r)
 {
-    return *r->trouble ? r->trouble : NULL;
+    return *r->trouble && !r->subjects[r->troubled].id ? r->trouble : NULL;
 }
