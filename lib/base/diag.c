@@ -4,13 +4,13 @@
 #include "lib/base/diag.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/writer.h"
-
 #define KEPT_MAX       100
 #define TEXT_MAX_BYTES 1024
+#define CUT            "..."
 
 struct ft_diag {
     size_t count;
@@ -32,27 +32,31 @@ void ft_diag_free(struct ft_diag *diag)
     free(diag);
 }
 
+/* One that is too long, as of a value that is, is cut: what is wrong with it may be behind that,
+ * but where it is stands first. */
 void ft_diag_add(struct ft_diag *diag, const char *file, unsigned line, const char *format, ...)
 {
-    struct ft_writer w;
+    char text[TEXT_MAX_BYTES] = "", *kept;
     va_list args;
+    int at = 0;
 
     diag->count++;
     if (diag->kept == KEPT_MAX)
         return;
-    ft_writer_init(&w, TEXT_MAX_BYTES);
     if (file && line)
-        ft_write_fmt(&w, "%s:%u: ", file, line);
+        at = snprintf(text, sizeof(text), "%s:%u: ", file, line);
     else if (file)
-        ft_write_fmt(&w, "%s: ", file);
-    va_start(args, format);
-    ft_write_vfmt(&w, format, args);
-    va_end(args);
-    ft_write_u8(&w, 0);
-    if (ft_writer_ok(&w))
-        diag->texts[diag->kept++] = (char *)w.bytes;
-    else
-        ft_writer_free(&w);
+        at = snprintf(text, sizeof(text), "%s: ", file);
+    if (at >= 0 && at < TEXT_MAX_BYTES) {
+        va_start(args, format);
+        at += vsnprintf(text + at, sizeof(text) - (size_t)at, format, args);
+        va_end(args);
+    }
+    if (at >= TEXT_MAX_BYTES)
+        memcpy(text + sizeof(text) - sizeof(CUT), CUT, sizeof(CUT));
+    kept = strdup(text);
+    if (kept)
+        diag->texts[diag->kept++] = kept;
 }
 
 size_t ft_diag_count(const struct ft_diag *diag)

@@ -5,7 +5,7 @@
  * A list of complaints about an input, so that `--check` names every problem at once.
  *
  * Each complaint is one line of text that begins with where it was found: "FILE:LINE: key: what is
- * wrong". The list is capped; what is over the cap is counted.
+ * wrong". The list is capped; what is over the cap is counted. One of more than 1023 bytes is cut.
  */
 #include <stddef.h>
 

@@ -207,5 +207,34 @@ START_TEST(complaints_are_errors)
 }
 END_TEST
 
+/* A value of any length is in it: of such a one, too, it is said where it is. */
+START_TEST(a_long_complaint_is_cut)
+{
+    struct ft_diag *diag = ft_diag_new();
+    char value[3000], file[1100];
+    const char *kept;
+
+    memset(value, 'x', sizeof(value) - 1);
+    value[sizeof(value) - 1] = '\0';
+    ft_diag_add(diag, "a.yaml", 3, "key 'exporters': '%s' is no prefix", value);
+    kept = ft_diag_text(diag, 0);
+    ck_assert_ptr_nonnull(kept);
+    ck_assert_ptr_eq(strstr(kept, "a.yaml:3: key 'exporters': 'xxx"), kept);
+    ck_assert_uint_eq(strlen(kept), 1023);
+    ck_assert_str_eq(kept + 1023 - 4, "x...");
+    memset(file, 'y', sizeof(file) - 1);
+    file[sizeof(file) - 1] = '\0';
+    ft_diag_add(diag, file, 3, "wrong");
+    ft_diag_add(diag, file + sizeof(file) - 1015, 3, "wrong");
+    ft_diag_add(diag, file + sizeof(file) - 1016, 3, "wrong");
+    ck_assert_uint_eq(ft_diag_count(diag), 4);
+    ck_assert_str_eq(ft_diag_text(diag, 1) + 1023 - 4, "y...");
+    ck_assert_str_eq(ft_diag_text(diag, 2) + 1014, ":3: wrong");
+    ck_assert_str_eq(ft_diag_text(diag, 3) + 1015, ":3: w...");
+    ft_diag_free(diag);
+}
+END_TEST
+
 FT_UNIT_MAIN("log", levels_and_lines, a_peer_forges_no_line, entries_that_can_be_looked_for,
-             peers_are_limited, a_state_is_said_when_it_changes, complaints_are_errors)
+             peers_are_limited, a_state_is_said_when_it_changes, complaints_are_errors,
+             a_long_complaint_is_cut)
