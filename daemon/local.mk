@@ -147,11 +147,13 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/pairing/ends.c \
 	daemon/pairing/find.c \
 	daemon/pairing/link.c \
+	daemon/pairing/lists.c \
 	daemon/pairing/members.c \
 	daemon/pairing/pairing.c daemon/pairing/pairing.h \
 	daemon/pairing/groups.c \
 	daemon/pairing/state.h \
 	daemon/pairing/samples.c \
+	daemon/pairing/sweep.c \
 	daemon/pipeline/account.c \
 	daemon/pipeline/arrivals.c daemon/pipeline/arrivals.h \
 	daemon/pipeline/batch.c \

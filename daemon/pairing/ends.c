@@ -59,6 +59,43 @@ struct ft_pairing_qp *ft_pairing_take_uncertain(struct ft_pairing *p)
     return e;
 }
 
+static void append_linked(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    struct ft_pairing_port *port = ft_table_at(p->ports, e->key.port);
+    uint32_t index = ft_table_index(p->ends, e);
+
+    e->previous_linked = port->last_linked;
+    e->next_linked = FT_NONE;
+    if (port->last_linked == FT_NONE)
+        port->first_linked = index;
+    else
+        ft_pairing_at(p, port->last_linked)->next_linked = index;
+    port->last_linked = index;
+}
+
+static void drop_linked(struct ft_pairing *p, struct ft_pairing_qp *e)
+{
+    struct ft_pairing_port *port = ft_table_at(p->ports, e->key.port);
+
+    if (e->previous_linked == FT_NONE)
+        port->first_linked = e->next_linked;
+    else
+        ft_pairing_at(p, e->previous_linked)->next_linked = e->next_linked;
+    if (e->next_linked == FT_NONE)
+        port->last_linked = e->previous_linked;
+    else
+        ft_pairing_at(p, e->next_linked)->previous_linked = e->previous_linked;
+}
+
+void ft_pairing_set_by(struct ft_pairing *p, struct ft_pairing_qp *e, enum ft_paired_by by)
+{
+    if (!e->by && by)
+        append_linked(p, e);
+    else if (e->by && !by)
+        drop_linked(p, e);
+    e->by = (uint8_t)by;
+}
+
 bool ft_pairing_holds(const struct ft_pairing *p, const struct ft_pairing_qp *e)
 {
     const struct ft_pairing_qp *peer = ft_pairing_peer(p, e);

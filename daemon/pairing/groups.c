@@ -276,32 +276,39 @@ void ft_pairing_group_mark(struct ft_pairing *p, const struct ft_pairing_qp *e, 
         mark(p, process->comms[i] + 1, e, paired);
 }
 
-/* How far each group is completely known. */
 void ft_pairing_groups_begin(struct ft_pairing *p)
 {
-    struct ft_pairing_member *m;
-    struct ft_pairing_comm *comm;
-    struct ft_pairing_host *h;
-    uint32_t index = 0;
-
     p->covered = -1;
     p->all_complete_ms = INT64_MAX;
-    while ((h = ft_table_next(p->hosts, &index)))
-        if (p->now_ms - h->heard_ms < FT_PAIRING_HOST_MS && h->complete_ms < p->all_complete_ms)
-            p->all_complete_ms = h->complete_ms;
-    for (index = 0; (comm = ft_table_next(p->comms, &index));)
-        comm->complete_ms = comm->open == comm->ranks ? INT64_MAX : 0;
-    for (index = 0; (m = ft_table_next(p->members, &index));) {
-        const struct ft_pairing_process *process = ft_table_at(p->processes, m->process);
-        int64_t complete_ms;
+}
 
-        comm = ft_table_at(p->comms, m->key.comm);
-        h = ft_table_at(p->hosts, process->key.host);
-        /* An end without a process might be of this one. */
-        complete_ms = h->anonymous ? 0 : h->complete_ms;
-        if (complete_ms < comm->complete_ms)
-            comm->complete_ms = complete_ms;
-    }
+void ft_pairing_groups_host(struct ft_pairing *p, void *host)
+{
+    const struct ft_pairing_host *h = host;
+
+    if (p->now_ms - h->heard_ms < FT_PAIRING_HOST_MS && h->complete_ms < p->all_complete_ms)
+        p->all_complete_ms = h->complete_ms;
+}
+
+void ft_pairing_groups_comm(struct ft_pairing *p, void *comm)
+{
+    struct ft_pairing_comm *c = comm;
+
+    (void)p;
+    c->complete_ms = c->open == c->ranks ? INT64_MAX : 0;
+}
+
+void ft_pairing_groups_member(struct ft_pairing *p, void *member)
+{
+    const struct ft_pairing_member *m = member;
+    const struct ft_pairing_process *process = ft_table_at(p->processes, m->process);
+    const struct ft_pairing_host *h = ft_table_at(p->hosts, process->key.host);
+    struct ft_pairing_comm *comm = ft_table_at(p->comms, m->key.comm);
+    /* An end without a process might be of this one. */
+    int64_t complete_ms = h->anonymous ? 0 : h->complete_ms;
+
+    if (complete_ms < comm->complete_ms)
+        comm->complete_ms = complete_ms;
 }
 
 /* Of two different numbers: who may be the peer of one end. Whether that one has others to choose

@@ -171,7 +171,7 @@ static void set_pair(struct ft_pairing *p, struct ft_pairing_qp *e, uint32_t pee
 {
     if (e->by > FT_PAIRED_BY_BOTH_HOSTS)
         ft_pairing_group_mark(p, e, false);
-    e->by = (uint8_t)by;
+    ft_pairing_set_by(p, e, by);
     e->peer = peer;
     ft_pairing_members_rest(p, e, comm);
     if (by > FT_PAIRED_BY_BOTH_HOSTS)
@@ -214,7 +214,7 @@ void ft_pairing_confirm(struct ft_pairing *p, struct ft_pairing_qp *e, struct ft
     e->sampled_seq = peer->seq;
     e->sampled_ms = ms;
     if (!e->by)
-        e->by = FT_PAIRED_BY_BOTH_HOSTS;
+        ft_pairing_set_by(p, e, FT_PAIRED_BY_BOTH_HOSTS);
     set_tuple(p, e, tuple, true);
     if (is_wired_to(peer, e)) {
         conclude(p, e);
@@ -226,7 +226,7 @@ static void part(struct ft_pairing *p, struct ft_pairing_qp *e)
 {
     if (e->by > FT_PAIRED_BY_BOTH_HOSTS)
         ft_pairing_group_mark(p, e, false);
-    e->by = FT_PAIRED_BY_NOTHING;
+    ft_pairing_set_by(p, e, FT_PAIRED_BY_NOTHING);
     e->sampled = false;
     e->peer = FT_NONE;
     ft_pairing_members_rest(p, e, FT_NONE);
@@ -337,7 +337,7 @@ void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *e)
     if (e->reported || e->by)
         return;
     if (ft_pairing_samples_determine(p, e, &tuple)) {
-        e->by = FT_PAIRED_BY_SAMPLES;
+        ft_pairing_set_by(p, e, FT_PAIRED_BY_SAMPLES);
         set_tuple(p, e, &tuple, true);
         return;
     }

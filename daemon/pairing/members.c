@@ -253,15 +253,10 @@ void ft_pairing_members_take(struct ft_pairing *p, const Fabrictrace__Communicat
         member_leaves(p, m);
 }
 
-bool ft_pairing_members_age(struct ft_pairing *p, uint32_t *index)
+bool ft_pairing_member_age(struct ft_pairing *p, struct ft_pairing_member *m)
 {
-    struct ft_pairing_member *m;
-
-    while ((m = ft_table_next(p->members, index))) {
-        if (p->now_ms - m->heard_ms <= MEMBER_MS)
-            continue;
-        member_leaves(p, m);
-        return true;
-    }
-    return false;
+    if (p->now_ms - m->heard_ms <= MEMBER_MS)
+        return false;
+    member_leaves(p, m);
+    return true;
 }

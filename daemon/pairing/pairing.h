@@ -130,8 +130,12 @@ void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicat
 /* A sample. Cheap for flows of hosts that list nothing. */
 void ft_pairing_observe(struct ft_pairing *p, const struct ft_observed *o, int64_t now_ms);
 
-/* Forgets what was not announced again and looks for pairs, when it is time. */
-void ft_pairing_sweep(struct ft_pairing *p, int64_t now_ms);
+/* Forgets what was not announced again and looks for pairs, when it is time, at most `items` of
+ * work: true, there is more. All of a sweep is as of its beginning. A record that comes meanwhile
+ * ends it in one step, as ft_pairing_finish() does. */
+bool ft_pairing_sweep(struct ft_pairing *p, int64_t now_ms, uint32_t items);
+bool ft_pairing_sweeping(const struct ft_pairing *p);
+void ft_pairing_finish(struct ft_pairing *p);
 
 /* Whether some host lists its queue pairs under this address. */
 bool ft_pairing_knows(const struct ft_pairing *p, const struct ft_ip *address);

@@ -5,8 +5,8 @@
  * What the parts of daemon/pairing/pairing.h share, each of which needs only those before it:
  * ends.c finds ends and lists the uncertain ones, groups.c counts who is unique among all and in a
  * communicator, members.c keeps processes and their communicators, samples.c what samples show,
- * link.c the pairs and what is reported of them, pairing.c hosts, ports and ends. Private to them.
- * Thread: one.
+ * link.c the pairs and what is reported of them, lists.c hosts, ports and ends, sweep.c ages them
+ * and looks for pairs, pairing.c takes records and answers. Private to them. Thread: one.
  *
  * Who finds that a pair is not certain any more puts one of its ends on the list of uncertain ones.
  * It is dissolved at the end of that step: what dissolving it puts on the list follows.
@@ -53,6 +53,7 @@ struct ft_pairing_port {
     uint32_t address_count;
     struct ft_ip addresses[FT_PAIRING_ADDRESSES];
     bool more_addresses;
+    uint32_t first_linked, last_linked; /* its ends that have a pair, as they got it; FT_NONE */
     int64_t heard_ms, interval_ms;
 };
 
@@ -90,6 +91,7 @@ struct ft_pairing_qp {
     const char *comm, *job;
     uint32_t comm_index; /* communicator by which it was paired, FT_NONE */
     uint32_t next_uncertain;
+    uint32_t next_linked, previous_linked; /* of its port */
 };
 
 /* Pairs of the same two numbers within a group: two where each has an end at both of two ranks. */
@@ -176,6 +178,12 @@ struct ft_pairing_tuple {
     uint64_t sum;
 };
 
+/* A sweep, in steps. Nothing that it looks at changes before it is over. */
+struct ft_pairing_sweep_state {
+    bool on, names; /* names: names that nobody has are let go */
+    uint32_t phase, index;
+};
+
 struct ft_pairing {
     struct ft_pairing_config config;
     struct ft_pairing_hooks hooks;
@@ -191,6 +199,7 @@ struct ft_pairing {
     int64_t all_complete_ms;                  /* as of this sweep: the least of all hosts; 0 */
     uint32_t first_uncertain, last_uncertain; /* ends, FT_NONE */
     int8_t covered;                           /* of this sweep; -1: not asked yet */
+    struct ft_pairing_sweep_state sweep;
 };
 
 static inline struct ft_pairing_qp *ft_pairing_at(const struct ft_pairing *p, uint32_t index)
@@ -218,6 +227,8 @@ struct ft_pairing_qp *ft_pairing_peer(const struct ft_pairing *p, const struct f
 /* Puts an end on the list of those whose pair is to be dissolved; takes the first one, or NULL. */
 void ft_pairing_mark_uncertain(struct ft_pairing *p, struct ft_pairing_qp *end);
 struct ft_pairing_qp *ft_pairing_take_uncertain(struct ft_pairing *p);
+/* Sets by what it was paired, FT_PAIRED_BY_NOTHING: it is not; its port lists those that are. */
+void ft_pairing_set_by(struct ft_pairing *p, struct ft_pairing_qp *end, enum ft_paired_by by);
 /* Whether a pair was found without samples and is not uncertain. */
 bool ft_pairing_holds(const struct ft_pairing *p, const struct ft_pairing_qp *end);
 
@@ -233,7 +244,12 @@ void ft_pairing_group_leave(struct ft_pairing *p, uint32_t group, struct ft_pair
 /* Its pair does not rest on this group any more. */
 void ft_pairing_group_release(struct ft_pairing *p, uint32_t group,
                               const struct ft_pairing_qp *end);
+/* How far each group is completely known: at first, then from each host, then each communicator,
+ * then each member. */
 void ft_pairing_groups_begin(struct ft_pairing *p);
+void ft_pairing_groups_host(struct ft_pairing *p, void *host);
+void ft_pairing_groups_comm(struct ft_pairing *p, void *comm);
+void ft_pairing_groups_member(struct ft_pairing *p, void *member);
 /* The only end that can be the peer, NULL; else *why. */
 struct ft_pairing_qp *ft_pairing_groups_choose(struct ft_pairing *p,
                                                const struct ft_pairing_qp *end,
@@ -247,8 +263,8 @@ void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Sets the communicator that the pair of an end rests on, FT_NONE. */
 void ft_pairing_members_rest(struct ft_pairing *p, struct ft_pairing_qp *end, uint32_t comm_index);
 void ft_pairing_members_take(struct ft_pairing *p, const Fabrictrace__Communicator *c);
-/* Forgets the next member, from *index on, that was not announced for long; false: none is left. */
-bool ft_pairing_members_age(struct ft_pairing *p, uint32_t *index);
+/* Forgets a member that was not announced for long; false: it was. */
+bool ft_pairing_member_age(struct ft_pairing *p, struct ft_pairing_member *member);
 
 /* samples.c */
 void ft_pairing_samples_add(struct ft_pairing *p, struct ft_pairing_qp *end);
@@ -281,5 +297,9 @@ void ft_pairing_unlink_uncertain(struct ft_pairing *p);
 void ft_pairing_report_again(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Looks for the peer of an end that has none, and for whether the peer of one is there. */
 void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *end);
+
+/* lists.c: an end goes. gone: there is none any more; else it is only known in another way. */
+void ft_pairing_remove_end(struct ft_pairing *p, struct ft_pairing_qp *end, bool gone);
+void ft_pairing_drop_addresses(struct ft_pairing *p, struct ft_pairing_port *port);
 
 #endif

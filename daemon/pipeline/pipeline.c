@@ -275,8 +275,8 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
     if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
         return diagnose(p, now_ms, items);
     ft_ranks_age(p->stages.ranks, now_ms);
-    if (p->stages.pairing)
-        ft_pairing_sweep(p->stages.pairing, now_ms);
+    if (p->stages.pairing && ft_pairing_sweep(p->stages.pairing, now_ms, items))
+        return true;
     more = diagnose(p, now_ms, items);
     if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
         return true;

@@ -91,9 +91,9 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms);
  * one stays, the new one stays the caller's. */
 int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology);
 
-/* Whether the fabric is being looked at anew, flows are being judged by another topology, or a job
- * is being diagnosed: ft_pipeline_advance() continues with that. A record that comes meanwhile ends
- * it in one step, so whoever has many of them waits. */
+/* Whether the fabric is being looked at anew, flows are being judged by another topology, a job is
+ * being diagnosed, or remote queue pairs are being looked for: ft_pipeline_advance() continues with
+ * that. A record that comes meanwhile ends it in one step, so whoever has many of them waits. */
 bool ft_pipeline_in_progress(const struct ft_pipeline *p);
 
 /* While this is on, what is in progress is completed at once instead of being waited for. */

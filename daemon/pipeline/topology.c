@@ -137,7 +137,8 @@ static bool is_building(const struct ft_pipeline *p)
 bool ft_pipeline_in_progress(const struct ft_pipeline *p)
 {
     return is_building(p) || ft_join_judging_all(p->stages.join) ||
-           (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser));
+           (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser)) ||
+           (p->stages.pairing && ft_pairing_sweeping(p->stages.pairing));
 }
 
 bool ft_pipeline_discover(struct ft_pipeline *p, uint64_t work)
@@ -156,6 +157,8 @@ void ft_pipeline_complete(struct ft_pipeline *p)
 {
     if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
         ft_diagnoser_finish(p->stages.diagnoser);
+    if (p->stages.pairing)
+        ft_pairing_finish(p->stages.pairing);
     ft_pipeline_discover(p, UINT64_MAX);
 }
 

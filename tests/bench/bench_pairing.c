@@ -2,9 +2,9 @@
 #include "config.h"
 
 /*
- * What 100,000 queue pairs without destination cost the daemon: their lists taken in and announced
- * again, the search for pairs, and samples. 12,500 hosts with 8 queue pairs each, in communicators
- * of 8 hosts that all use the same numbers.
+ * bench_pairing [HOSTS]: what queue pairs without destination cost the daemon: their lists taken in
+ * and announced again, the search for pairs, addresses that change, and samples. Hosts with 8 queue
+ * pairs each, 12,500 of them, in communicators of 8 hosts that all use the same numbers.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +13,14 @@
 
 #include "daemon/pairing/pairing.h"
 
-#define HOSTS      12500
 #define QPS        8
 #define RANKS      8
 #define FIRST_QPN  17
 #define REFRESH_MS 15000
-#define ENDS       (HOSTS * QPS)
+#define SLICE      2000 /* as the daemon's */
+#define MOVES      100  /* hosts whose addresses change */
 
+static uint32_t hosts = 12500;
 static uint64_t reported;
 
 static void on_report(void *arg, const struct ft_host_report *report)
@@ -48,9 +49,11 @@ static void name_of(uint32_t host, char *name)
     snprintf(name, 32, "host%05u", host);
 }
 
+static bool moved;
+
 static void address_of(uint32_t host, uint8_t ip[4])
 {
-    ip[0] = 10;
+    ip[0] = moved ? 11 : 10;
     ip[1] = (uint8_t)(host >> 16);
     ip[2] = (uint8_t)(host >> 8);
     ip[3] = (uint8_t)host;
@@ -114,7 +117,7 @@ static void members(struct ft_pairing *p, int64_t now_ms)
 {
     char name[32], comm[17];
 
-    for (uint32_t host = 0; host < HOSTS; host++) {
+    for (uint32_t host = 0; host < hosts; host++) {
         Fabrictrace__Communicator c = FABRICTRACE__COMMUNICATOR__INIT;
 
         name_of(host, name);
@@ -122,7 +125,7 @@ static void members(struct ft_pairing *p, int64_t now_ms)
         c.comm_id = comm;
         c.has_rank = c.has_ranks = c.has_pid = true;
         c.rank = host % RANKS;
-        c.ranks = host / RANKS == HOSTS / RANKS ? HOSTS % RANKS : RANKS;
+        c.ranks = host / RANKS == hosts / RANKS ? hosts % RANKS : RANKS;
         c.host = name;
         c.pid = 100;
         ft_pairing_communicator(p, &c, now_ms);
@@ -146,6 +149,41 @@ static void sample(struct ft_pairing *p, uint32_t host, uint32_t k, int64_t now_
     ft_pairing_observe(p, &o, now_ms);
 }
 
+/* All of a sweep: its time, and that of its longest step. */
+struct swept {
+    double all, longest;
+};
+
+static struct swept sweep(struct ft_pairing *p, int64_t now_ms)
+{
+    struct swept out = {0, 0};
+    bool more = true;
+
+    while (more) {
+        double start = cpu_s(), took;
+
+        more = ft_pairing_sweep(p, now_ms, SLICE);
+        took = cpu_s() - start;
+        out.all += took;
+        out.longest = took > out.longest ? took : out.longest;
+    }
+    return out;
+}
+
+/* Hosts have other addresses, and those of before again. Seconds a change. */
+static double move(struct ft_pairing *p, int64_t now_ms)
+{
+    double start = cpu_s();
+
+    for (uint32_t host = 0; host < MOVES; host++) {
+        moved = true;
+        list(p, host, now_ms);
+        moved = false;
+        list(p, host, now_ms);
+    }
+    return (cpu_s() - start) / 2 / MOVES;
+}
+
 static uint32_t in_state(const struct ft_pairing *p, enum ft_pair_state state)
 {
     struct ft_pairing_end end;
@@ -156,50 +194,58 @@ static uint32_t in_state(const struct ft_pairing *p, enum ft_pair_state state)
     return n;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct ft_pairing_config config = {
-        .ends_max = 2 * ENDS, .ports_max = 2 * HOSTS, .members_max = 2 * HOSTS};
     const struct ft_pairing_hooks hooks = {.report = on_report, .withdraw = on_withdraw};
-    struct ft_pairing *p = ft_pairing_new(&config, &hooks);
-    int64_t now_ms = 1000000;
-    double start, first, again, unpaired, steady, samples[2];
+    struct ft_pairing_config config;
+    struct ft_pairing *p;
+    struct swept unpaired, steady;
+    int64_t now_ms = 1000000, apart_ms;
+    double start, first, again, moves, samples[2], ends;
 
+    if (argc > 1)
+        hosts = (uint32_t)strtoul(argv[1], NULL, 10);
+    ends = (double)hosts * QPS;
+    apart_ms = 1000 + hosts * QPS / 50;
+    config = (struct ft_pairing_config){.ends_max = (size_t)2 * hosts * QPS,
+                                        .ports_max = (size_t)2 * hosts,
+                                        .members_max = (size_t)2 * hosts};
+    p = ft_pairing_new(&config, &hooks);
     if (!p)
         return 1;
     members(p, now_ms);
     start = cpu_s();
-    for (uint32_t host = 0; host < HOSTS; host++)
+    for (uint32_t host = 0; host < hosts; host++)
         list(p, host, now_ms);
     first = cpu_s() - start;
-    start = cpu_s();
-    ft_pairing_sweep(p, now_ms + 1000);
-    unpaired = cpu_s() - start;
-    now_ms += REFRESH_MS;
+    unpaired = sweep(p, now_ms + 1000);
+    now_ms += 1000 + (apart_ms > REFRESH_MS ? apart_ms : REFRESH_MS);
     members(p, now_ms);
     start = cpu_s();
-    for (uint32_t host = 0; host < HOSTS; host++)
+    for (uint32_t host = 0; host < hosts; host++)
         list(p, host, now_ms);
     again = cpu_s() - start;
-    ft_pairing_sweep(p, now_ms);
-    start = cpu_s();
-    ft_pairing_sweep(p, now_ms + 10000);
-    steady = cpu_s() - start;
+    sweep(p, now_ms);
+    steady = sweep(p, now_ms + apart_ms);
     for (int round = 0; round < 2; round++) {
         start = cpu_s();
-        for (uint32_t host = 0; host < HOSTS; host++)
+        for (uint32_t host = 0; host < hosts; host++)
             for (uint32_t k = 0; k < QPS; k++)
                 sample(p, host, k, now_ms + 10000);
         samples[round] = cpu_s() - start;
     }
-    printf("%d ends of %d hosts: first list %.2f us an end, again %.2f us\n", ENDS, HOSTS,
-           first / ENDS * 1e6, again / ENDS * 1e6);
+    printf("%.0f ends of %u hosts: first list %.2f us an end, again %.2f us\n", ends, hosts,
+           first / ends * 1e6, again / ends * 1e6);
     printf("sweep: %.1f ms with no pair, %.1f ms with %u paired; one every %.0f s\n",
-           unpaired * 1e3, steady * 1e3, in_state(p, FT_PAIR_PAIRED), 1.0 + ENDS / 50000.0);
+           unpaired.all * 1e3, steady.all * 1e3, in_state(p, FT_PAIR_PAIRED),
+           (double)apart_ms / 1e3);
+    printf("its longest step: %.1f ms and %.1f ms\n", unpaired.longest * 1e3, steady.longest * 1e3);
     printf("share of a core: %.2f %%; first sample of an end %.2f us, any further %.2f us\n",
-           100 * (again / (REFRESH_MS / 1000.0) + unpaired / (1.0 + ENDS / 50000.0)),
-           samples[0] / ENDS * 1e6, samples[1] / ENDS * 1e6);
-    printf("%.0f bytes an end\n", (double)ft_pairing_bytes(p) / ENDS);
+           100 * (again / (REFRESH_MS / 1000.0) + unpaired.all / ((double)apart_ms / 1000.0)),
+           samples[0] / ends * 1e6, samples[1] / ends * 1e6);
+    moves = move(p, now_ms + 10000);
+    printf("a host's address changes: %.3f ms; %.0f bytes an end\n", moves * 1e3,
+           (double)ft_pairing_bytes(p) / ends);
     ft_pairing_free(p);
     return 0;
 }

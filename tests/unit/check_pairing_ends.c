@@ -252,7 +252,7 @@ START_TEST(names_of_jobs_that_are_over_make_room)
             snprintf(jobs[i], sizeof(jobs[i]), "job %u of %u", i, second);
         }
         ck_assert_int_eq(ft_pairing_list(rig.pairing, &report, second * 1000), 0);
-        ft_pairing_sweep(rig.pairing, second * 1000 + 999);
+        ft_pairing_sweep(rig.pairing, second * 1000 + 999, UINT32_MAX);
         for (uint32_t n = 0; n < ENDS; n++) {
             ck_assert(ft_pairing_next(rig.pairing, &index, &end));
             ck_assert_ptr_nonnull(end.job);
@@ -292,8 +292,8 @@ START_TEST(hosts_that_are_gone_make_room)
         rig_member(&rig, "c0", 0, 2, name, 100 + i, false);
         snprintf(name, sizeof(name), "host%u", i);
         list_nothing(rig.pairing, name, rig.now_ms);
-        ft_pairing_sweep(rig.pairing, rig.now_ms + 60000);
-        ft_pairing_sweep(rig.pairing, rig.now_ms + 1800000);
+        ft_pairing_sweep(rig.pairing, rig.now_ms + 60000, UINT32_MAX);
+        ft_pairing_sweep(rig.pairing, rig.now_ms + 1800000, UINT32_MAX);
     }
     rig_free(&rig);
 }
@@ -394,20 +394,46 @@ static void drop_record(void *arg, const Fabrictrace__Record *record)
     (void)record;
 }
 
+static const struct ft_pipeline_config many = {
+    .join = {.flows_max = 100, .window_ms = 10000, .evidence_ms = 30000, .idle_ms = 60000},
+    .window = {.loads = {.window_ms = 10000, .elephants_max = 100}, .refresh_ms = 60000},
+    .ends_max = 30000,
+    .events_max = 100,
+    .sources_max = 100,
+    .source_id = "test",
+};
+
+/* A search for pairs takes slices as a close does: batches wait for it, and a record that comes all
+ * the same ends it. */
+START_TEST(records_wait_for_a_search)
+{
+    const struct ft_emitter emitter = {drop_record, NULL};
+    const int64_t now_ms = INT64_C(1700000000000);
+    struct ft_pipeline *pipeline = ft_pipeline_new(&many, leafspine(2, 2, 1), &emitter);
+    int slices = 0;
+
+    ft_pipeline_begin(pipeline, now_ms);
+    list_many(pipeline, now_ms);
+    while (ft_pipeline_advance(pipeline, now_ms + 100, 1000)) {
+        ck_assert(ft_pipeline_waits(pipeline));
+        slices++;
+    }
+    ck_assert_int_ge(slices, 40);
+    ck_assert(!ft_pipeline_waits(pipeline));
+    ck_assert(ft_pipeline_advance(pipeline, now_ms + 2000, 1000));
+    ck_assert(ft_pipeline_waits(pipeline));
+    list_many(pipeline, now_ms + 2000);
+    ck_assert(!ft_pipeline_waits(pipeline));
+    ft_pipeline_free(pipeline);
+}
+END_TEST
+
 /* Queue pairs that it has looked at go with the clock of before, while it looks. */
 START_TEST(the_doctor_outlives_a_clock_that_is_set_back)
 {
-    const struct ft_pipeline_config config = {
-        .join = {.flows_max = 100, .window_ms = 10000, .evidence_ms = 30000, .idle_ms = 60000},
-        .window = {.loads = {.window_ms = 10000, .elephants_max = 100}, .refresh_ms = 60000},
-        .ends_max = 30000,
-        .events_max = 100,
-        .sources_max = 100,
-        .source_id = "test",
-    };
     const struct ft_emitter emitter = {drop_record, NULL};
     const int64_t now_ms = INT64_C(1700000000000);
-    struct ft_pipeline *pipeline = ft_pipeline_new(&config, leafspine(2, 2, 1), &emitter);
+    struct ft_pipeline *pipeline = ft_pipeline_new(&many, leafspine(2, 2, 1), &emitter);
     struct ft_doctor *doctor;
     uint32_t steps = 1;
 
@@ -441,4 +467,5 @@ FT_UNIT_MAIN("pairing, ends", a_pair_ends_with_either_end, a_pair_outlives_its_c
              several_addresses_wait_for_a_sample,
              queue_pairs_that_share_a_tuple_are_not_distinguished,
              names_of_jobs_that_are_over_make_room, hosts_that_are_gone_make_room,
-             the_unpaired_are_reported_host_by_host, the_doctor_outlives_a_clock_that_is_set_back)
+             the_unpaired_are_reported_host_by_host, records_wait_for_a_search,
+             the_doctor_outlives_a_clock_that_is_set_back)

@@ -223,7 +223,7 @@ static void change_queue_pairs(unsigned page)
     if (page == 5) {
         list_queue_pairs("m", 1, ms);
         list_queue_pairs("n", 1, ms);
-        ft_pairing_sweep(view.stages->pairing, ms + 1000);
+        ft_pairing_sweep(view.stages->pairing, ms + 1000, UINT32_MAX);
         ck_assert_uint_eq(ft_pairing_ends(view.stages->pairing), 300);
     }
 }

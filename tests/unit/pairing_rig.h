@@ -54,6 +54,9 @@ struct rig {
     /* What was said of flows. */
     uint64_t reports, withdrawals, ended;
     uint64_t unowned; /* reports of no process */
+    uint64_t hash;    /* of all that was said, in its order */
+    uint32_t items;   /* of a step of a sweep */
+    bool moving;      /* addresses change, so that those of before are said, too */
     bool covered;
 };
 
@@ -68,18 +71,29 @@ static inline uint16_t rig_sport(uint32_t a, uint32_t b)
     return (uint16_t)(((label & 0x3FFF) ^ ((label & 0xFC000) >> 14)) | 0xC000);
 }
 
+static inline void rig_hash(struct rig *rig, const void *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        rig->hash = (rig->hash ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+}
+
 static inline void rig_on_report(void *arg, const struct ft_host_report *report)
 {
     struct rig *rig = arg;
     bool right = false;
+    const uint32_t said[] = {report->qp_local, report->qp_remote, report->pid,
+                             report->sending,  report->ended,     report->paired_by};
 
+    rig_hash(rig, &report->tuple, sizeof(report->tuple));
+    rig_hash(rig, said, sizeof(said));
+    rig_hash(rig, &report->time_ms, sizeof(report->time_ms));
     if (report->ended) {
         rig->ended++;
         return;
     }
     rig->reports++;
     rig->unowned += report->pid == 0;
-    if (report->qp_local == FT_NONE)
+    if (report->qp_local == FT_NONE || rig->moving)
         return;
     /* Whatever is said was so of some queue pair with that number. */
     for (size_t i = rig->reported_count; i-- > 0 && !right;) {
@@ -99,7 +113,7 @@ static inline void rig_on_withdraw(void *arg, const struct ft_tuple *tuple)
 {
     struct rig *rig = arg;
 
-    (void)tuple;
+    rig_hash(rig, tuple, sizeof(*tuple));
     rig->withdrawals++;
 }
 
@@ -114,7 +128,7 @@ static inline void rig_init(struct rig *rig, uint32_t devices, size_t ends_max)
         .ends_max = ends_max, .ports_max = 4096, .members_max = 8192, .link_local = true};
     const struct ft_pairing_hooks hooks = {rig_on_report, rig_on_withdraw, rig_on_cover, rig};
 
-    *rig = (struct rig){.now_ms = 1000000, .covered = true};
+    *rig = (struct rig){.now_ms = 1000000, .covered = true, .items = UINT32_MAX};
     rig->pairing = ft_pairing_new(&config, &hooks);
     rig->devices = calloc(devices, sizeof(*rig->devices));
     ck_assert(rig->pairing && rig->devices);
@@ -333,7 +347,8 @@ static inline void rig_second(struct rig *rig)
     rig->now_ms += 1000;
     for (uint32_t i = 0; i < rig->device_count; i++)
         rig_round(rig, i);
-    ft_pairing_sweep(rig->pairing, rig->now_ms);
+    while (ft_pairing_sweep(rig->pairing, rig->now_ms, rig->items))
+        ;
 }
 
 static inline void rig_seconds(struct rig *rig, int n)
