@@ -16,6 +16,10 @@
 #define KEEP_MS  3600000
 #define SWEEP_MS 10000
 #define PRESS_MS 1000
+/* Of a collective, and queue pairs of each: more than agents list. A peer is compared with all
+ * others. */
+#define PEERS_MAX    256
+#define PEER_QPS_MAX 16
 
 struct member_key {
     char comm_id[FT_RANKS_ID];
@@ -456,12 +460,21 @@ static void note_dropped(struct ft_ranks *r, const Fabrictrace__Collective *c,
     m->m.bytes_dropped += c->sent_bytes_dropped + c->received_bytes_dropped;
 }
 
+static bool lists_too_much(const Fabrictrace__Collective *c)
+{
+    bool much = c->n_peers > PEERS_MAX;
+
+    for (size_t i = 0; !much && i < c->n_peers; i++)
+        much = c->peers[i]->n_local_qps > PEER_QPS_MAX;
+    return much;
+}
+
 int ft_ranks_collective(struct ft_ranks *r, const Fabrictrace__Collective *c)
 {
     struct member_key own;
     int rc = 0;
 
-    if (!c->comm_id || !c->has_rank || strlen(c->comm_id) >= FT_RANKS_ID)
+    if (!c->comm_id || !c->has_rank || strlen(c->comm_id) >= FT_RANKS_ID || lists_too_much(c))
         return -EINVAL;
     own = member_key(c->comm_id, c->rank);
     note_dropped(r, c, &own);

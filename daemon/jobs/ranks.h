@@ -85,8 +85,8 @@ struct ft_ranks;
 struct ft_ranks *ft_ranks_new(const struct ft_ranks_config *config);
 void ft_ranks_free(struct ft_ranks *ranks);
 
-/* Both take a record. -EINVAL when a needed field is missing or cannot be, -ENOSPC when a table is
- * full: what found room is kept. */
+/* Both take a record. -EINVAL when a needed field is missing or cannot be, or there are more peers
+ * than agents list, -ENOSPC when a table is full: what found room is kept. */
 int ft_ranks_communicator(struct ft_ranks *ranks, const Fabrictrace__Communicator *c);
 int ft_ranks_collective(struct ft_ranks *ranks, const Fabrictrace__Collective *c);
 

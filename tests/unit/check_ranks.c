@@ -360,8 +360,43 @@ START_TEST(a_clock_that_was_set_back)
 }
 END_TEST
 
+/* Agents list up to 128, and four queue pairs for each; each costs a look at all others. */
+START_TEST(too_many_peers_are_none)
+{
+    enum { MANY = 100000 };
+    Fabrictrace__PeerTraffic p = FABRICTRACE__PEER_TRAFFIC__INIT, **list;
+    Fabrictrace__Collective c = FABRICTRACE__COLLECTIVE__INIT;
+    struct ft_ranks *r = make(16, 16);
+    uint32_t *qps = calloc(MANY, sizeof(*qps));
+
+    list = calloc(MANY, sizeof(*list));
+    ck_assert(list && qps);
+    for (uint32_t i = 0; i < MANY; i++)
+        list[i] = &p;
+    p.has_peer = p.has_sent_messages = true;
+    c.comm_id = (char *)(uintptr_t) "00";
+    c.has_rank = true;
+    c.host = (char *)(uintptr_t) "a";
+    c.peers = list;
+    c.n_peers = MANY;
+    ck_assert_int_eq(ft_ranks_collective(r, &c), -EINVAL);
+    c.n_peers = 1;
+    p.local_qps = qps;
+    p.n_local_qps = MANY;
+    ck_assert_int_eq(ft_ranks_collective(r, &c), -EINVAL);
+    ck_assert_uint_eq(ft_ranks_edges(r), 0);
+    p.n_local_qps = 16;
+    c.n_peers = 256;
+    ck_assert_int_eq(ft_ranks_collective(r, &c), 0);
+    free(list);
+    free(qps);
+    ft_ranks_free(r);
+}
+END_TEST
+
 FT_UNIT_MAIN("ranks", a_clock_that_was_set_back, how_far_a_member_is_is_kept, one_pair_is_certain,
              several_pairs_are_candidates, a_rank_of_a_process_that_is_not_known_is_not_certain,
              a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
-             of_a_known_process_its_own_pairs_are_named, full_or_wrong_is_an_error,
-             communicators_that_are_over_make_room, who_is_not_announced_any_more_is_over, formulas)
+             of_a_known_process_its_own_pairs_are_named, too_many_peers_are_none,
+             full_or_wrong_is_an_error, communicators_that_are_over_make_room,
+             who_is_not_announced_any_more_is_over, formulas)
