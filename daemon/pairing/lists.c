@@ -10,6 +10,9 @@
 
 #define QPN_MAX    0xFFFFFFu
 #define MOMENT_MAX (INT64_C(1) << 42)
+/* Of a list: more than agents name at a time. */
+#define LIST_ENDS_MAX      512
+#define LIST_ADDRESSES_MAX 1024
 
 void ft_pairing_drop_addresses(struct ft_pairing *p, struct ft_pairing_port *port)
 {
@@ -192,7 +195,8 @@ static bool is_complete(const Fabrictrace__QueuePairs *l)
 {
     bool ok = l->host && strlen(l->host) < FT_PAIRING_NAME && *l->host && l->device &&
               strlen(l->device) < FT_PAIRING_NAME && l->has_port && l->has_time_ms &&
-              l->time_ms > 0 && l->time_ms < MOMENT_MAX && l->has_interval_ms && l->has_listed;
+              l->time_ms > 0 && l->time_ms < MOMENT_MAX && l->has_interval_ms && l->has_listed &&
+              l->n_queue_pairs <= LIST_ENDS_MAX && l->n_addresses <= LIST_ADDRESSES_MAX;
 
     for (size_t i = 0; ok && i < l->n_queue_pairs; i++)
         ok = fits(l->queue_pairs[i]);

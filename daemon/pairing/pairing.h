@@ -119,8 +119,8 @@ struct ft_pairing *ft_pairing_new(const struct ft_pairing_config *config,
                                   const struct ft_pairing_hooks *hooks);
 void ft_pairing_free(struct ft_pairing *p);
 
-/* A host's list. -EINVAL: a field that is needed is missing or cannot be, and nothing of it was
- * taken; -ENOSPC: some found no room. */
+/* A host's list. -EINVAL: a field that is needed is missing or cannot be, or it names more than
+ * agents do at a time, and nothing of it was taken; -ENOSPC: some found no room. */
 int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *list, int64_t now_ms);
 
 /* A member of a communicator came, is still there, or left. */

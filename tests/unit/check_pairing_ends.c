@@ -233,7 +233,7 @@ START_TEST(names_of_jobs_that_are_over_make_room)
     report.port = 1;
     report.interval_ms = RIG_REFRESH_MS;
     report.listed = ENDS;
-    report.n_queue_pairs = ENDS;
+    report.n_queue_pairs = ENDS / 2;
     report.queue_pairs = list;
     for (uint32_t second = 1; second <= 100; second++) {
         struct ft_pairing_end end;
@@ -251,7 +251,10 @@ START_TEST(names_of_jobs_that_are_over_make_room)
             ends[i].job = jobs[i];
             snprintf(jobs[i], sizeof(jobs[i]), "job %u of %u", i, second);
         }
-        ck_assert_int_eq(ft_pairing_list(rig.pairing, &report, second * 1000), 0);
+        for (uint32_t i = 0; i < ENDS; i += report.n_queue_pairs) {
+            report.queue_pairs = list + i;
+            ck_assert_int_eq(ft_pairing_list(rig.pairing, &report, second * 1000), 0);
+        }
         ft_pairing_sweep(rig.pairing, second * 1000 + 999, UINT32_MAX);
         for (uint32_t n = 0; n < ENDS; n++) {
             ck_assert(ft_pairing_next(rig.pairing, &index, &end));
@@ -295,6 +298,33 @@ START_TEST(hosts_that_are_gone_make_room)
         ft_pairing_sweep(rig.pairing, rig.now_ms + 60000, UINT32_MAX);
         ft_pairing_sweep(rig.pairing, rig.now_ms + 1800000, UINT32_MAX);
     }
+    rig_free(&rig);
+}
+END_TEST
+
+/* Agents list up to 256 at a time: thousands in one record would be one step of the main loop. */
+START_TEST(a_list_is_of_so_many)
+{
+    enum { MANY = 513 };
+    Fabrictrace__QueuePair q = FABRICTRACE__QUEUE_PAIR__INIT, *pairs[MANY];
+    Fabrictrace__QueuePairs list = FABRICTRACE__QUEUE_PAIRS__INIT;
+    struct rig rig;
+
+    rig_init(&rig, 1, MANY);
+    q.has_local = q.has_remote = q.has_since_ms = true;
+    for (uint32_t i = 0; i < MANY; i++)
+        pairs[i] = &q;
+    list.host = (char *)(uintptr_t) "h0";
+    list.device = (char *)(uintptr_t) "mlx5_0";
+    list.has_port = list.has_time_ms = list.has_interval_ms = list.has_listed = true;
+    list.time_ms = 1000;
+    list.queue_pairs = pairs;
+    list.n_queue_pairs = MANY;
+    ck_assert_int_eq(ft_pairing_list(rig.pairing, &list, 1000), -EINVAL);
+    ck_assert_uint_eq(ft_pairing_ends(rig.pairing), 0);
+    list.n_queue_pairs = MANY - 1;
+    ck_assert_int_eq(ft_pairing_list(rig.pairing, &list, 1000), 0);
+    ck_assert_uint_eq(ft_pairing_ends(rig.pairing), 1);
     rig_free(&rig);
 }
 END_TEST
@@ -372,8 +402,7 @@ static void list_many(struct ft_pipeline *pipeline, int64_t now_ms)
     report.time_ms = (uint64_t)now_ms;
     report.interval_ms = RIG_REFRESH_MS;
     report.listed = ENDS;
-    report.n_queue_pairs = ENDS;
-    report.queue_pairs = list;
+    report.n_queue_pairs = 500;
     for (uint32_t i = 0; i < ENDS; i++) {
         list[i] = &ends[i];
         fabrictrace__queue_pair__init(&ends[i]);
@@ -384,7 +413,10 @@ static void list_many(struct ft_pipeline *pipeline, int64_t now_ms)
     }
     record.kind_case = FABRICTRACE__RECORD__KIND_QUEUE_PAIRS;
     record.queue_pairs = &report;
-    ft_pipeline_record(pipeline, &record, now_ms);
+    for (uint32_t i = 0; i < ENDS; i += report.n_queue_pairs) {
+        report.queue_pairs = list + i;
+        ft_pipeline_record(pipeline, &record, now_ms);
+    }
     ck_assert_uint_eq(ft_pairing_ends(ft_pipeline_stages(pipeline)->pairing), ENDS);
 }
 
@@ -467,5 +499,5 @@ FT_UNIT_MAIN("pairing, ends", a_pair_ends_with_either_end, a_pair_outlives_its_c
              several_addresses_wait_for_a_sample,
              queue_pairs_that_share_a_tuple_are_not_distinguished,
              names_of_jobs_that_are_over_make_room, hosts_that_are_gone_make_room,
-             the_unpaired_are_reported_host_by_host, records_wait_for_a_search,
-             the_doctor_outlives_a_clock_that_is_set_back)
+             the_unpaired_are_reported_host_by_host, a_list_is_of_so_many,
+             records_wait_for_a_search, the_doctor_outlives_a_clock_that_is_set_back)
