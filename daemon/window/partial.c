@@ -9,25 +9,55 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "lib/base/table.h"
+
 #define PIECES_MAX 4096
+/* The least that a record takes is more than this. */
+#define PART_BYTES 16
+/* Of windows that are over, for each record that is taken: frees them as fast as others come. */
+#define FREED_A_RECORD 2
 /* More come in no window; so many of all partitions add up without overflow. */
 #define OBSERVATIONS_MAX (UINT64_C(1) << 50)
+
+/* What one daemon says of its partitions in a window, in pieces. */
+struct statement {
+    TAILQ_ENTRY(statement) next;
+    const Fabrictrace__Partial *first; /* the piece that came first */
+    uint32_t pieces, have;
+    bool added;       /* all pieces were there when the window's sum was begun */
+    uint64_t piece[]; /* a bit each: it is there */
+};
+
+TAILQ_HEAD(statements, statement);
 
 /* A record that was taken. */
 struct part {
     TAILQ_ENTRY(part) next;
+    struct statement *statement;
     Fabrictrace__Partial *message;
     size_t bytes;
 };
 
 TAILQ_HEAD(parts, part);
 
+/* Records as they came. No two statements have a partition in common. */
+struct window {
+    int64_t start_ms;
+    struct parts parts;
+    struct statements statements;
+};
+
 struct ft_partials {
     uint32_t all;
     size_t bytes, bytes_max;
     int64_t closed_ms; /* windows that start here and before are closed */
-    struct parts parts;
-    bool *seen; /* scratch, by partition */
+    struct ft_table *windows;
+    struct parts over; /* of windows that are closed, to be freed */
+    bool *seen;        /* scratch, by partition */
+    /* A sum that is begun. */
+    const struct part *next;
+    bool partial;
+    bool *unaccounted; /* by partition */
     struct ft_partials_stats stats;
 };
 
@@ -39,29 +69,62 @@ struct ft_partials *ft_partials_new(uint32_t partitions_all, size_t bytes_max)
         return NULL;
     p->all = partitions_all;
     p->bytes_max = bytes_max;
-    TAILQ_INIT(&p->parts);
+    TAILQ_INIT(&p->over);
+    p->windows = ft_table_new(sizeof(struct window), sizeof(int64_t), bytes_max / PART_BYTES, 0);
     p->seen = calloc(partitions_all, sizeof(*p->seen));
-    if (p->seen)
+    p->unaccounted = calloc(partitions_all, sizeof(*p->unaccounted));
+    if (p->windows && p->seen && p->unaccounted)
         return p;
-    free(p);
+    ft_partials_free(p);
     return NULL;
 }
 
-static void drop(struct ft_partials *p, struct part *part)
+/* The next record of a window that is over. */
+static void free_one(struct ft_partials *p)
 {
-    TAILQ_REMOVE(&p->parts, part, next);
+    struct part *part = TAILQ_FIRST(&p->over);
+
+    TAILQ_REMOVE(&p->over, part, next);
     p->bytes -= part->bytes;
     fabrictrace__partial__free_unpacked(part->message, NULL);
     free(part);
+}
+
+static void forget(struct ft_partials *p, struct window *w)
+{
+    struct statement *s;
+
+    p->next = NULL;
+    while ((s = TAILQ_FIRST(&w->statements))) {
+        TAILQ_REMOVE(&w->statements, s, next);
+        free(s);
+    }
+    TAILQ_CONCAT(&p->over, &w->parts, next);
+    ft_table_remove(p->windows, w);
+}
+
+/* Windows that start here and before. */
+static void forget_until(struct ft_partials *p, int64_t start_ms)
+{
+    struct window *w;
+    uint32_t index = 0;
+
+    while ((w = ft_table_next(p->windows, &index)))
+        if (w->start_ms <= start_ms)
+            forget(p, w);
 }
 
 void ft_partials_free(struct ft_partials *p)
 {
     if (!p)
         return;
-    while (!TAILQ_EMPTY(&p->parts))
-        drop(p, TAILQ_FIRST(&p->parts));
+    if (p->windows)
+        forget_until(p, INT64_MAX);
+    while (!TAILQ_EMPTY(&p->over))
+        free_one(p);
+    ft_table_free(p->windows);
     free(p->seen);
+    free(p->unaccounted);
     free(p);
 }
 
@@ -100,58 +163,70 @@ static bool is_sound(const struct ft_partials *p, const Fabrictrace__Partial *m)
     return has_sums(m);
 }
 
-static bool overlap(const Fabrictrace__Partial *a, const Fabrictrace__Partial *b)
+/* Pieces of one statement: of one daemon, of the same partitions, cut alike. */
+static bool is_of(const struct statement *s, const Fabrictrace__Partial *m)
 {
-    size_t i = 0, k = 0;
+    const Fabrictrace__Partial *first = s->first;
 
-    while (i < a->n_partitions && k < b->n_partitions) {
-        if (a->partitions[i] == b->partitions[k])
+    return s->pieces == m->pieces && strcmp(first->source, m->source) == 0 &&
+           first->n_partitions == m->n_partitions &&
+           memcmp(first->partitions, m->partitions, m->n_partitions * sizeof(*m->partitions)) == 0;
+}
+
+static void mark(struct ft_partials *p, const Fabrictrace__Partial *m)
+{
+    for (size_t i = 0; i < m->n_partitions; i++)
+        p->seen[m->partitions[i]] = true;
+}
+
+/* Whether it is of a partition that is marked. */
+static bool is_marked(const struct ft_partials *p, const Fabrictrace__Partial *m)
+{
+    for (size_t i = 0; i < m->n_partitions; i++)
+        if (p->seen[m->partitions[i]])
             return true;
-        if (a->partitions[i] < b->partitions[k])
-            i++;
-        else
-            k++;
-    }
     return false;
 }
 
-/* Pieces of one statement: of one daemon, of the same partitions, cut alike. */
-static bool are_of_one(const Fabrictrace__Partial *a, const Fabrictrace__Partial *b)
+static void unmark_all(struct ft_partials *p)
 {
-    return strcmp(a->source, b->source) == 0 && a->pieces == b->pieces &&
-           a->n_partitions == b->n_partitions &&
-           memcmp(a->partitions, b->partitions, a->n_partitions * sizeof(*a->partitions)) == 0;
+    memset(p->seen, 0, p->all * sizeof(*p->seen));
 }
 
-/* A flow is in one partition: of two daemons that speak of the same one, the first counts. */
-static int compare_to_others(struct ft_partials *p, const Fabrictrace__Partial *m)
+static bool has_piece(const struct statement *s, uint32_t piece)
 {
-    const struct part *other;
+    return s->piece[piece / 64] >> piece % 64 & 1;
+}
 
-    TAILQ_FOREACH(other, &p->parts, next)
-    {
-        const Fabrictrace__Partial *o = other->message;
+/* A flow is in one partition: of two daemons that speak of the same one, the first counts. 0: the
+ * statement that this is a further piece of, NULL where it is the first. */
+static int compare_to_others(struct ft_partials *p, const struct window *w,
+                             const Fabrictrace__Partial *m, struct statement **of)
+{
+    struct statement *s;
 
-        if (o->window_start_ms != m->window_start_ms)
-            continue;
-        if (are_of_one(o, m)) {
-            if (o->piece != m->piece)
-                continue;
-            p->stats.duplicates++;
-            return -EALREADY;
-        }
-        if (overlap(o, m)) {
-            p->stats.overlapping++;
-            return -EALREADY;
-        }
+    *of = NULL;
+    TAILQ_FOREACH(s, &w->statements, next)
+    if (is_of(s, m))
+        break;
+    if (s) {
+        p->stats.duplicates += has_piece(s, m->piece);
+        *of = s;
+        return has_piece(s, m->piece) ? -EALREADY : 0;
+    }
+    unmark_all(p);
+    mark(p, m);
+    TAILQ_FOREACH(s, &w->statements, next)
+    if (is_marked(p, s->first)) {
+        p->stats.overlapping++;
+        return -EALREADY;
     }
     return 0;
 }
 
-static int keep(struct ft_partials *p, const Fabrictrace__Partial *m)
+static struct part *copy(const Fabrictrace__Partial *m, size_t bytes)
 {
-    size_t bytes = fabrictrace__partial__get_packed_size(m);
-    struct part *part = p->bytes + bytes <= p->bytes_max ? calloc(1, sizeof(*part)) : NULL;
+    struct part *part = calloc(1, sizeof(*part));
     uint8_t *packed = part ? malloc(bytes ? bytes : 1) : NULL;
 
     if (packed) {
@@ -159,22 +234,82 @@ static int keep(struct ft_partials *p, const Fabrictrace__Partial *m)
         part->message = fabrictrace__partial__unpack(NULL, bytes, packed);
     }
     free(packed);
-    if (!part || !part->message) {
+    if (part && part->message)
+        return part;
+    free(part);
+    return NULL;
+}
+
+static struct statement *begin_statement(struct window *w, uint32_t pieces,
+                                         const Fabrictrace__Partial *first)
+{
+    struct statement *s = calloc(1, sizeof(*s) + (pieces + 63) / 64 * sizeof(s->piece[0]));
+
+    if (!s)
+        return NULL;
+    s->first = first;
+    s->pieces = pieces;
+    TAILQ_INSERT_TAIL(&w->statements, s, next);
+    return s;
+}
+
+static int keep(struct ft_partials *p, struct window *w, struct statement *of,
+                const Fabrictrace__Partial *m)
+{
+    size_t bytes = fabrictrace__partial__get_packed_size(m);
+    struct part *part;
+
+    while (p->bytes + bytes > p->bytes_max && !TAILQ_EMPTY(&p->over))
+        free_one(p);
+    part = p->bytes + bytes <= p->bytes_max ? copy(m, bytes) : NULL;
+    if (part && !of)
+        of = begin_statement(w, m->pieces, part->message);
+    if (!part || !of) {
+        if (part)
+            fabrictrace__partial__free_unpacked(part->message, NULL);
         free(part);
         p->stats.no_room++;
         return -ENOMEM;
     }
     part->bytes = bytes;
+    part->statement = of;
+    of->have++;
+    of->piece[m->piece / 64] |= UINT64_C(1) << m->piece % 64;
     p->bytes += bytes;
     p->stats.taken++;
-    TAILQ_INSERT_TAIL(&p->parts, part, next);
+    TAILQ_INSERT_TAIL(&w->parts, part, next);
     return 0;
+}
+
+static int take(struct ft_partials *p, const Fabrictrace__Partial *m)
+{
+    const int64_t start_ms = (int64_t)m->window_start_ms;
+    struct statement *of;
+    struct window *w;
+    bool fresh;
+    int rc;
+
+    w = ft_table_insert(p->windows, &start_ms, &fresh);
+    if (!w) {
+        p->stats.no_room++;
+        return -ENOMEM;
+    }
+    if (fresh) {
+        TAILQ_INIT(&w->parts);
+        TAILQ_INIT(&w->statements);
+    }
+    rc = compare_to_others(p, w, m, &of);
+    if (rc == 0)
+        rc = keep(p, w, of, m);
+    if (TAILQ_EMPTY(&w->parts))
+        ft_table_remove(p->windows, w);
+    return rc;
 }
 
 int ft_partials_take(struct ft_partials *p, const Fabrictrace__Partial *m)
 {
-    int rc;
-
+    for (int i = 0; i < FREED_A_RECORD && !TAILQ_EMPTY(&p->over); i++)
+        free_one(p);
     if (!is_sound(p, m)) {
         p->stats.invalid++;
         return -EINVAL;
@@ -183,45 +318,25 @@ int ft_partials_take(struct ft_partials *p, const Fabrictrace__Partial *m)
         p->stats.late++;
         return -ESTALE;
     }
-    rc = compare_to_others(p, m);
-    return rc ? rc : keep(p, m);
+    return take(p, m);
 }
 
-/* Whether all pieces of the statement that this is one of are there. */
-static bool is_complete(const struct ft_partials *p, const Fabrictrace__Partial *m)
+/* Whether all pieces are there. */
+static bool is_complete(const struct statement *s)
 {
-    const struct part *part;
-    uint32_t pieces = 0;
-
-    TAILQ_FOREACH(part, &p->parts, next)
-    pieces += part->message->window_start_ms == m->window_start_ms && are_of_one(part->message, m);
-    return pieces == m->pieces;
-}
-
-/* Marks in p->seen the partitions of which all was said. Returns how many. */
-static uint32_t see(const struct ft_partials *p, int64_t window_start_ms)
-{
-    const struct part *part;
-    uint32_t count = 0;
-
-    memset(p->seen, 0, p->all * sizeof(*p->seen));
-    TAILQ_FOREACH(part, &p->parts, next)
-    {
-        const Fabrictrace__Partial *m = part->message;
-
-        if ((int64_t)m->window_start_ms != window_start_ms || m->piece != 0 || !is_complete(p, m))
-            continue;
-        for (size_t i = 0; i < m->n_partitions; i++) {
-            count += !p->seen[m->partitions[i]];
-            p->seen[m->partitions[i]] = true;
-        }
-    }
-    return count;
+    return s->have == s->pieces;
 }
 
 bool ft_partials_complete(const struct ft_partials *p, int64_t window_start_ms)
 {
-    return see(p, window_start_ms) == p->all;
+    const struct window *w = ft_table_find(p->windows, &window_start_ms);
+    const struct statement *s;
+    size_t count = 0;
+
+    if (w)
+        TAILQ_FOREACH(s, &w->statements, next)
+    count += is_complete(s) ? s->first->n_partitions : 0;
+    return count == p->all;
 }
 
 static uint32_t find_port(const struct ft_topology *t, const char *switch_name, const char *port)
@@ -306,11 +421,12 @@ static void add_message(struct ft_loads *loads, struct ft_join *join, uint32_t w
     }
 }
 
-static void list_partitions(const struct ft_partials *p, bool seen, struct ft_partition_list *out)
+static void list_partitions(const struct ft_partials *p, const bool *of, bool value,
+                            struct ft_partition_list *out)
 {
     out->count = 0;
     for (uint32_t i = 0; i < p->all && i < FT_PARTITIONS_MAX; i++)
-        if (p->seen[i] == seen)
+        if (of[i] == value)
             out->item[out->count++] = i;
 }
 
@@ -319,50 +435,67 @@ static void mark_unaccounted(struct ft_partials *p, const Fabrictrace__Partial *
 {
     if (m->piece == 0 && !is_accounted(m))
         for (size_t i = 0; i < m->n_partitions; i++)
-            p->seen[m->partitions[i]] = true;
+            p->unaccounted[m->partitions[i]] = true;
 }
 
-bool ft_partials_add(struct ft_partials *p, int64_t window_start_ms, uint32_t window,
-                     struct ft_loads *loads, struct ft_join *join,
-                     struct ft_partition_list *missing, struct ft_partition_list *unaccounted)
+void ft_partials_begin(struct ft_partials *p, int64_t window_start_ms,
+                       struct ft_partition_list *missing)
 {
-    const struct part *part;
-    bool partial = false;
+    const struct window *w = ft_table_find(p->windows, &window_start_ms);
+    struct statement *s;
 
-    if (see(p, window_start_ms) < p->all)
-        p->stats.windows_missing++;
-    list_partitions(p, false, missing);
-    memset(p->seen, 0, p->all * sizeof(*p->seen));
-    TAILQ_FOREACH(part, &p->parts, next)
-    {
-        if ((int64_t)part->message->window_start_ms != window_start_ms ||
-            !is_complete(p, part->message))
-            continue;
-        partial |= part->message->partial;
-        add_message(loads, join, window, part->message);
-        mark_unaccounted(p, part->message);
+    unmark_all(p);
+    memset(p->unaccounted, 0, p->all * sizeof(*p->unaccounted));
+    if (w) {
+        TAILQ_FOREACH(s, &w->statements, next)
+        {
+            s->added = is_complete(s);
+            if (s->added)
+                mark(p, s->first);
+        }
     }
-    list_partitions(p, true, unaccounted);
-    return partial || missing->count;
+    list_partitions(p, p->seen, false, missing);
+    p->stats.windows_missing += missing->count > 0;
+    p->partial = missing->count > 0;
+    p->next = w ? TAILQ_FIRST(&w->parts) : NULL;
+}
+
+bool ft_partials_step(struct ft_partials *p, uint32_t window, struct ft_loads *loads,
+                      struct ft_join *join, uint32_t *work)
+{
+    const struct part *part = p->next;
+    const Fabrictrace__Partial *m;
+
+    *work = 1;
+    if (!part)
+        return false;
+    p->next = TAILQ_NEXT(part, next);
+    if (!part->statement->added)
+        return true;
+    m = part->message;
+    *work += (uint32_t)(m->n_links + m->n_groups + m->n_elephants);
+    p->partial |= m->partial;
+    add_message(loads, join, window, m);
+    mark_unaccounted(p, m);
+    return true;
+}
+
+bool ft_partials_end(struct ft_partials *p, struct ft_partition_list *unaccounted)
+{
+    list_partitions(p, p->unaccounted, true, unaccounted);
+    return p->partial;
 }
 
 void ft_partials_close(struct ft_partials *p, int64_t window_start_ms)
 {
-    struct part *part, *after;
-
-    for (part = TAILQ_FIRST(&p->parts); part; part = after) {
-        after = TAILQ_NEXT(part, next);
-        if ((int64_t)part->message->window_start_ms <= window_start_ms)
-            drop(p, part);
-    }
+    forget_until(p, window_start_ms);
     if (window_start_ms > p->closed_ms)
         p->closed_ms = window_start_ms;
 }
 
 void ft_partials_restart(struct ft_partials *p, int64_t window_start_ms)
 {
-    while (!TAILQ_EMPTY(&p->parts))
-        drop(p, TAILQ_FIRST(&p->parts));
+    forget_until(p, INT64_MAX);
     p->closed_ms = window_start_ms - 1;
 }
 

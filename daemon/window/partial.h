@@ -69,13 +69,19 @@ int ft_partials_take(struct ft_partials *partials, const Fabrictrace__Partial *p
 /* Whether all partitions have spoken of a window. */
 bool ft_partials_complete(const struct ft_partials *partials, int64_t window_start_ms);
 
-/* Adds what there is of a window to its loads, and what samples said of ports to the join's; names
- * that the topology does not have are passed over. Lists the partitions that are missing, and those
- * that are there without how many observations came. Elephants borrow from the partials until
- * ft_partials_close(). Returns whether any part was begun within the window, or is missing. */
-bool ft_partials_add(struct ft_partials *partials, int64_t window_start_ms, uint32_t window,
-                     struct ft_loads *loads, struct ft_join *join,
-                     struct ft_partition_list *missing, struct ft_partition_list *unaccounted);
+/* Begins the sum of a window, of what there is now, and lists the partitions that are missing. */
+void ft_partials_begin(struct ft_partials *partials, int64_t window_start_ms,
+                       struct ft_partition_list *missing);
+
+/* Adds the next record to the window's loads, and what samples said of ports to the join's; names
+ * that the topology does not have are passed over. Elephants borrow from the partials until
+ * ft_partials_close(). *work: how many links and others it had. False: there was none left. */
+bool ft_partials_step(struct ft_partials *partials, uint32_t window, struct ft_loads *loads,
+                      struct ft_join *join, uint32_t *work);
+
+/* Lists the partitions that are there without how many observations came. Returns whether any part
+ * was begun within the window, or is missing. */
+bool ft_partials_end(struct ft_partials *partials, struct ft_partition_list *unaccounted);
 
 /* Forgets a window and those before it; more of them is late. */
 void ft_partials_close(struct ft_partials *partials, int64_t window_start_ms);

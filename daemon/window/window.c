@@ -21,6 +21,7 @@
 enum phase {
     PHASE_IDLE,
     PHASE_FLOWS,
+    PHASE_PARTS,
     PHASE_LINKS,
     PHASE_GROUPS,
     PHASE_SPREAD,
@@ -478,15 +479,23 @@ static void end_flows(struct ft_window *w)
     }
     if (!w->config.partials)
         return;
-    w->partial = ft_partials_add(w->config.partials, w->span.start_ms, w->number, &w->loads,
-                                 w->join, &w->missing, &w->unaccounted);
+    ft_partials_begin(w->config.partials, w->span.start_ms, &w->missing);
+    w->phase = PHASE_PARTS;
+}
+
+/* All flows of others are in the loads, too. */
+static void end_parts(struct ft_window *w)
+{
+    w->partial = ft_partials_end(w->config.partials, &w->unaccounted);
     ft_figures_begin(w->figures, w->partial);
     ft_figures_partitions(w->figures, &w->missing, &w->unaccounted);
+    w->phase = w->config.origin ? PHASE_HASHES : PHASE_LINKS;
 }
 
 bool ft_window_step(struct ft_window *w, uint32_t items)
 {
     const struct ft_topology *t = ft_join_topology(w->join);
+    uint32_t work;
 
     for (; items && w->phase != PHASE_IDLE; items--) {
         switch (w->phase) {
@@ -497,6 +506,11 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
             }
             end_flows(w);
             w->cursor = 0;
+            break;
+        case PHASE_PARTS:
+            if (!ft_partials_step(w->config.partials, w->number, &w->loads, w->join, &work))
+                end_parts(w);
+            spend(&items, work);
             break;
         case PHASE_LINKS:
             if (w->cursor < ft_topology_ports(t)) {

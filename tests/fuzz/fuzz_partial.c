@@ -57,10 +57,13 @@ static void sum_up(struct ft_partials *partials, struct ft_loads *loads, struct 
 {
     static struct ft_partition_list missing, unaccounted;
     bool complete = ft_partials_complete(partials, start_ms);
+    uint32_t work;
 
     ft_loads_reset(loads, ft_join_topology(join));
-    ft_partials_add(partials, start_ms, (uint32_t)(start_ms / WINDOW_MS), loads, join, &missing,
-                    &unaccounted);
+    ft_partials_begin(partials, start_ms, &missing);
+    while (ft_partials_step(partials, (uint32_t)(start_ms / WINDOW_MS), loads, join, &work))
+        ;
+    ft_partials_end(partials, &unaccounted);
     ft_fuzz_assert(complete == (missing.count == 0), "a complete window misses nothing");
     ft_fuzz_assert(missing.count + unaccounted.count <= PARTITIONS, "as many as there are");
     for (uint32_t i = 0; i < PARTITIONS; i++)
