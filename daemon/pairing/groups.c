@@ -197,14 +197,19 @@ static void mark(struct ft_pairing *p, uint32_t group, const struct ft_pairing_q
         *(slot ? slot : &b->pairs[0]) = own;
 }
 
+static bool lists(const struct ft_pairing_process *process, uint32_t comm)
+{
+    for (uint32_t i = 0; i < process->comm_count; i++)
+        if (process->comms[i] == comm)
+            return true;
+    return false;
+}
+
 static bool in_comm(const struct ft_pairing *p, const struct ft_pairing_qp *e, uint32_t comm)
 {
     const struct ft_pairing_process *process = process_of(p, e);
 
-    for (uint32_t i = 0; process && i < process->comm_count; i++)
-        if (process->comms[i] == comm)
-            return true;
-    return false;
+    return process && lists(process, comm);
 }
 
 /* An end of the same device that fits, and cannot be the peer: it is of the same process, which is
@@ -304,8 +309,9 @@ void ft_pairing_groups_member(struct ft_pairing *p, void *member)
     const struct ft_pairing_process *process = ft_table_at(p->processes, m->process);
     const struct ft_pairing_host *h = ft_table_at(p->hosts, process->key.host);
     struct ft_pairing_comm *comm = ft_table_at(p->comms, m->key.comm);
-    /* An end without a process might be of this one. */
-    int64_t complete_ms = h->anonymous ? 0 : h->complete_ms;
+    /* An end without a process might be of this one; and its own may not all be counted. */
+    bool known = !h->anonymous && lists(process, m->key.comm);
+    int64_t complete_ms = known ? h->complete_ms : 0;
 
     if (complete_ms < comm->complete_ms)
         comm->complete_ms = complete_ms;
