@@ -77,6 +77,16 @@ static void enter(struct ft_pairing *p, uint32_t group, struct ft_pairing_qp *e)
     upset(p, b, e);
 }
 
+/* It does not count there, and may be the peer of who does. */
+static void disturb(struct ft_pairing *p, uint32_t group, const struct ft_pairing_qp *e)
+{
+    const struct ft_pairing_bucket_key key = key_of(group, e);
+    struct ft_pairing_bucket *b = ft_table_find(p->buckets, &key);
+
+    if (b)
+        upset(p, b, e);
+}
+
 static void leave(struct ft_pairing *p, uint32_t group, struct ft_pairing_qp *e, bool gone)
 {
     const struct ft_pairing_bucket_key key = key_of(group, e);
@@ -156,8 +166,12 @@ void ft_pairing_group_add(struct ft_pairing *p, struct ft_pairing_qp *e)
         return;
     }
     enter(p, 0, e);
-    for (uint32_t i = 0; process && i < process->comm_count; i++)
-        enter(p, process->comms[i] + 1, e);
+    for (uint32_t i = 0; process && i < process->comm_count; i++) {
+        if (e->surplus)
+            disturb(p, process->comms[i] + 1, e);
+        else
+            enter(p, process->comms[i] + 1, e);
+    }
 }
 
 void ft_pairing_group_remove(struct ft_pairing *p, struct ft_pairing_qp *e, bool gone)
@@ -172,7 +186,7 @@ void ft_pairing_group_remove(struct ft_pairing *p, struct ft_pairing_qp *e, bool
         return;
     }
     leave(p, 0, e, gone);
-    for (uint32_t i = 0; process && i < process->comm_count; i++)
+    for (uint32_t i = 0; process && !e->surplus && i < process->comm_count; i++)
         leave(p, process->comms[i] + 1, e, gone);
 }
 
@@ -310,7 +324,7 @@ void ft_pairing_groups_member(struct ft_pairing *p, void *member)
     const struct ft_pairing_host *h = ft_table_at(p->hosts, process->key.host);
     struct ft_pairing_comm *comm = ft_table_at(p->comms, m->key.comm);
     /* An end without a process might be of this one; and its own may not all be counted. */
-    bool known = !h->anonymous && lists(process, m->key.comm);
+    bool known = !h->anonymous && process->surplus == FT_NONE && lists(process, m->key.comm);
     int64_t complete_ms = known ? h->complete_ms : 0;
 
     if (complete_ms < comm->complete_ms)
@@ -421,7 +435,7 @@ static void choose_inside(const struct ft_pairing *p, const struct ft_pairing_qp
             out->peer = peer;
         out->inside |= found != LOOK_NONE;
     }
-    if (process && process->more_comms)
+    if (process && (process->more_comms || process->surplus != FT_NONE))
         out->look = LOOK_SEVERAL;
 }
 

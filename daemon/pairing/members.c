@@ -16,10 +16,30 @@ static struct ft_pairing_process *process_for(struct ft_pairing *p,
     struct ft_pairing_process *process = ft_table_insert(p->processes, key, &fresh);
 
     if (process && fresh) {
-        process->first = FT_NONE;
+        process->first = process->surplus = FT_NONE;
         ((struct ft_pairing_host *)ft_table_at(p->hosts, key->host))->users++;
     }
     return process;
+}
+
+static void prepend(struct ft_pairing *p, uint32_t *first, struct ft_pairing_qp *e)
+{
+    e->previous = FT_NONE;
+    e->next = *first;
+    if (e->next != FT_NONE)
+        ft_pairing_at(p, e->next)->previous = ft_table_index(p->ends, e);
+    *first = ft_table_index(p->ends, e);
+}
+
+static void take_out(struct ft_pairing *p, uint32_t *first, struct ft_pairing_qp *e)
+{
+    if (e->previous != FT_NONE)
+        ft_pairing_at(p, e->previous)->next = e->next;
+    else
+        *first = e->next;
+    if (e->next != FT_NONE)
+        ft_pairing_at(p, e->next)->previous = e->previous;
+    e->next = e->previous = FT_NONE;
 }
 
 void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *e)
@@ -36,18 +56,30 @@ void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *e)
         return;
     }
     e->process = ft_table_index(p->processes, process);
-    e->next = process->first;
-    if (e->next != FT_NONE)
-        ft_pairing_at(p, e->next)->previous = ft_table_index(p->ends, e);
-    process->first = ft_table_index(p->ends, e);
+    e->surplus = process->count == FT_PAIRING_PROCESS_ENDS;
+    process->count += !e->surplus;
+    prepend(p, e->surplus ? &process->surplus : &process->first, e);
 }
 
 static void forget_process(struct ft_pairing *p, struct ft_pairing_process *process)
 {
-    if (process->first != FT_NONE || process->members > 0)
+    if (process->first != FT_NONE || process->surplus != FT_NONE || process->members > 0)
         return;
     ((struct ft_pairing_host *)ft_table_at(p->hosts, process->key.host))->users--;
     ft_table_remove(p->processes, process);
+}
+
+/* One that counts is gone: another one does. */
+static void replace(struct ft_pairing *p, struct ft_pairing_process *process)
+{
+    struct ft_pairing_qp *e = ft_pairing_at(p, process->surplus);
+
+    take_out(p, &process->surplus, e);
+    e->surplus = false;
+    prepend(p, &process->first, e);
+    process->count++;
+    for (uint32_t i = 0; e->counted && !e->reported && i < process->comm_count; i++)
+        ft_pairing_group_enter(p, process->comms[i] + 1, e);
 }
 
 void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
@@ -57,13 +89,11 @@ void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *e)
 
     if (!process)
         return;
-    if (e->previous != FT_NONE)
-        ft_pairing_at(p, e->previous)->next = e->next;
-    else
-        process->first = e->next;
-    if (e->next != FT_NONE)
-        ft_pairing_at(p, e->next)->previous = e->previous;
-    e->process = e->next = e->previous = FT_NONE;
+    take_out(p, e->surplus ? &process->surplus : &process->first, e);
+    e->process = FT_NONE;
+    process->count -= !e->surplus;
+    if (!e->surplus && process->surplus != FT_NONE)
+        replace(p, process);
     forget_process(p, process);
 }
 

@@ -21,6 +21,9 @@
 #define FT_PAIRING_COMM      17
 #define FT_PAIRING_ADDRESSES 16
 #define FT_PAIRING_COMMS     16
+/* Ends of a process that count in its communicators: each one that it joins or leaves is a look at
+ * all of them. With more, nobody is told from others by its communicators. */
+#define FT_PAIRING_PROCESS_ENDS 4096
 /* How far the clocks of hosts and exporters may be apart. */
 #define FT_PAIRING_CLOCKS_MS 2000
 /* Both ends of a connection are listed within this time. */
@@ -80,6 +83,7 @@ struct ft_pairing_qp {
     uint8_t state, by;
     bool has_sport, begun, kernel, reported;
     bool counted;   /* in the buckets of its groups */
+    bool surplus;   /* its process has too many that count in communicators; this one does not */
     bool spent;     /* its peer is gone */
     bool uncertain; /* on the list of those whose pair is to be dissolved */
     bool sampled;   /* a sample went from it to an end that names it */
@@ -146,7 +150,9 @@ struct ft_pairing_process_key {
 
 struct ft_pairing_process {
     struct ft_pairing_process_key key;
-    uint32_t first;   /* end */
+    uint32_t first;   /* end of those that count in its communicators */
+    uint32_t surplus; /* the first of those that do not, FT_NONE */
+    uint32_t count;   /* of those that do */
     uint32_t members; /* of communicators that it is */
     uint32_t comm_count;
     bool more_comms;
@@ -257,7 +263,7 @@ struct ft_pairing_qp *ft_pairing_groups_choose(struct ft_pairing *p,
                                                enum ft_pair_state *why);
 
 /* members.c */
-/* Makes an end one of its process's, or not any more. */
+/* Makes an end one of its process's, or not any more: then another may count instead. */
 void ft_pairing_process_add(struct ft_pairing *p, struct ft_pairing_qp *end);
 void ft_pairing_process_remove(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Sets the communicator that the pair of an end rests on, FT_NONE. */

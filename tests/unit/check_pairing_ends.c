@@ -138,41 +138,6 @@ START_TEST(communicators_that_are_closed_are_too_many_no_more)
 }
 END_TEST
 
-/* The ends of a process in more communicators than are counted are rivals all the same: both of
- * these name each other's numbers, and are connected to its two devices. */
-START_TEST(who_is_not_counted_may_be_the_peer)
-{
-    enum { COMMS = 17 };
-    struct rig rig;
-    char id[16];
-
-    rig_init(&rig, 4, 100);
-    rig_device(&rig, "h0", "mlx5_0");
-    rig_device(&rig, "h1", "mlx5_0");
-    rig_device(&rig, "h2", "mlx5_0");
-    rig_device(&rig, "h2", "mlx5_1");
-    for (uint32_t c = 1; c < COMMS; c++) {
-        snprintf(id, sizeof(id), "c%u", c);
-        rig_member(&rig, id, 0, 1, "h2", 100, false);
-    }
-    for (uint32_t i = 0; i < 3; i++)
-        rig_member(&rig, "all", i, 3, rig.devices[i].host, 100, false);
-    ck_assert(rig_connect(&rig, 0, 100, 2, 100, 0, 0));
-    ck_assert(rig_connect(&rig, 3, 100, 1, 100, 0, 0));
-    rig_seconds(&rig, 40);
-    ck_assert_uint_eq(right_pairs(&rig), 0);
-    state_is(&rig, 0, 17, FT_PAIR_INCOMPLETE);
-    state_is(&rig, 1, 18, FT_PAIR_INCOMPLETE);
-    rig_member(&rig, "c1", 0, 1, "h2", 100, true);
-    rig_member(&rig, "all", 2, 3, "h2", 100, true);
-    rig_member(&rig, "all", 2, 3, "h2", 100, false);
-    rig_seconds(&rig, 40);
-    ck_assert_uint_eq(right_pairs(&rig), 0);
-    state_is(&rig, 0, 17, FT_PAIR_SEVERAL_PEERS);
-    rig_free(&rig);
-}
-END_TEST
-
 START_TEST(ends_age_and_are_capped)
 {
     struct ft_account account = {.stage_count = 0};
@@ -333,33 +298,6 @@ START_TEST(hosts_that_are_gone_make_room)
         ft_pairing_sweep(rig.pairing, rig.now_ms + 60000, UINT32_MAX);
         ft_pairing_sweep(rig.pairing, rig.now_ms + 1800000, UINT32_MAX);
     }
-    rig_free(&rig);
-}
-END_TEST
-
-/* Agents list up to 256 at a time: thousands in one record would be one step of the main loop. */
-START_TEST(a_list_is_of_so_many)
-{
-    enum { MANY = 513 };
-    Fabrictrace__QueuePair q = FABRICTRACE__QUEUE_PAIR__INIT, *pairs[MANY];
-    Fabrictrace__QueuePairs list = FABRICTRACE__QUEUE_PAIRS__INIT;
-    struct rig rig;
-
-    rig_init(&rig, 1, MANY);
-    q.has_local = q.has_remote = q.has_since_ms = true;
-    for (uint32_t i = 0; i < MANY; i++)
-        pairs[i] = &q;
-    list.host = (char *)(uintptr_t) "h0";
-    list.device = (char *)(uintptr_t) "mlx5_0";
-    list.has_port = list.has_time_ms = list.has_interval_ms = list.has_listed = true;
-    list.time_ms = 1000;
-    list.queue_pairs = pairs;
-    list.n_queue_pairs = MANY;
-    ck_assert_int_eq(ft_pairing_list(rig.pairing, &list, 1000), -EINVAL);
-    ck_assert_uint_eq(ft_pairing_ends(rig.pairing), 0);
-    list.n_queue_pairs = MANY - 1;
-    ck_assert_int_eq(ft_pairing_list(rig.pairing, &list, 1000), 0);
-    ck_assert_uint_eq(ft_pairing_ends(rig.pairing), 1);
     rig_free(&rig);
 }
 END_TEST
@@ -534,6 +472,5 @@ FT_UNIT_MAIN("pairing, ends", a_pair_ends_with_either_end, a_pair_outlives_its_c
              several_addresses_wait_for_a_sample,
              queue_pairs_that_share_a_tuple_are_not_distinguished,
              names_of_jobs_that_are_over_make_room, hosts_that_are_gone_make_room,
-             the_unpaired_are_reported_host_by_host, a_list_is_of_so_many,
-             who_is_not_counted_may_be_the_peer, records_wait_for_a_search,
+             the_unpaired_are_reported_host_by_host, records_wait_for_a_search,
              the_doctor_outlives_a_clock_that_is_set_back)

@@ -187,6 +187,12 @@ tests_unit_check_pairing_random_SOURCES = tests/unit/check_pairing_random.c \
 tests_unit_check_pairing_random_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_pairing_random_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_pairing_bounds
+TESTS += tests/unit/check_pairing_bounds
+tests_unit_check_pairing_bounds_SOURCES = tests/unit/check_pairing_bounds.c tests/unit/pairing_rig.h tests/unit/unit.h
+tests_unit_check_pairing_bounds_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_pairing_bounds_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_pairing_ends
 TESTS += tests/unit/check_pairing_ends
 tests_unit_check_pairing_ends_SOURCES = tests/unit/check_pairing_ends.c tests/unit/balanced.h \
