@@ -93,9 +93,12 @@ int ft_ranks_collective(struct ft_ranks *ranks, const Fabrictrace__Collective *c
 /* Keeps how far a member is; of one that is not known, or of another process, nothing. */
 void ft_ranks_progress(struct ft_ranks *ranks, const Fabrictrace__Progress *progress);
 
-/* Says the time, and forgets what has ended when it is time to. Whatever an iteration or a match
- * gave may be gone then. */
-void ft_ranks_age(struct ft_ranks *ranks, int64_t now_ms);
+/* Says the time of the records that come now. */
+void ft_ranks_at(struct ft_ranks *ranks, int64_t now_ms);
+
+/* Says the time, and forgets what has ended when it is time to, at most `items` of work: true,
+ * there is more. Whatever an iteration or a match gave may be gone then. */
+bool ft_ranks_age(struct ft_ranks *ranks, int64_t now_ms, uint32_t items);
 
 /* The pairs of ranks that a flow may serve, at most FT_RANKS_CANDIDATES_MAX of them; *more when
  * there may be others: those of a process that is not known, be it the flow's or the rank's, are

@@ -22,7 +22,7 @@
 #define FT_PAIRING_ADDRESSES 16
 #define FT_PAIRING_COMMS     16
 /* Ends of a process that count in its communicators: each one that it joins or leaves is a look at
- * all of them. With more, nobody is told from others by its communicators. */
+ * all of them. With more, its communicators decide nothing. */
 #define FT_PAIRING_PROCESS_ENDS 4096
 /* How far the clocks of hosts and exporters may be apart. */
 #define FT_PAIRING_CLOCKS_MS 2000

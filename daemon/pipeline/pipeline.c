@@ -274,10 +274,10 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
     /* Nothing that a look at a job reads may change before it ends. */
     if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
         return diagnose(p, now_ms, items);
-    ft_ranks_age(p->stages.ranks, now_ms);
+    more = ft_ranks_age(p->stages.ranks, now_ms, items);
     if (p->stages.pairing && ft_pairing_sweep(p->stages.pairing, now_ms, items))
         return true;
-    more = diagnose(p, now_ms, items);
+    more |= diagnose(p, now_ms, items);
     if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
         return true;
     return advance_windows(p, now_ms, items) || more;

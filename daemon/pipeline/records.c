@@ -251,7 +251,7 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
 
     if (job)
         ft_rhythms_plugin(p->stages.rhythms, job, p->now_ms);
-    ft_ranks_age(p->stages.ranks, p->now_ms);
+    ft_ranks_at(p->stages.ranks, p->now_ms);
     rc = record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR
              ? ft_ranks_communicator(p->stages.ranks, record->communicator)
              : ft_ranks_collective(p->stages.ranks, record->collective);

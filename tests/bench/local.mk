@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_hashes tests/bench/bench_join \
-	tests/bench/bench_pairing tests/bench/bench_partials tests/bench/bench_rdma tests/bench/count \
-	tests/bench/fabric_flood tests/bench/flood
+	tests/bench/bench_pairing tests/bench/bench_partials tests/bench/bench_ranks tests/bench/bench_rdma \
+	tests/bench/count tests/bench/fabric_flood tests/bench/flood
 
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) \
@@ -22,6 +22,9 @@ tests_bench_bench_pairing_LDADD = $(DAEMON_LIBS)
 tests_bench_bench_partials_SOURCES = tests/bench/bench_partials.c tests/unit/leafspine.h
 tests_bench_bench_partials_LDADD = $(DAEMON_LIBS)
 
+tests_bench_bench_ranks_SOURCES = tests/bench/bench_ranks.c
+tests_bench_bench_ranks_LDADD = $(DAEMON_LIBS)
+
 tests_bench_bench_rdma_SOURCES = tests/bench/bench_rdma.c tests/unit/nldev_bytes.h
 tests_bench_bench_rdma_LDADD = agent/libftagent.a proto/libftproto.a lib/base/libftbase.a $(XXHASH_LIBS)
 
@@ -32,7 +35,8 @@ EXTRA_DIST += tests/bench/snmp_scale.py tests/bench/nccl_cost.py tests/bench/psn
 .PHONY: bench
 bench: tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_hashes \
 	tests/bench/bench_join tests/bench/bench_nccl \
-	tests/bench/bench_pairing tests/bench/bench_partials tests/bench/bench_rdma tests/bench/flood \
+	tests/bench/bench_pairing tests/bench/bench_partials tests/bench/bench_ranks tests/bench/bench_rdma \
+	tests/bench/flood \
 	switchpoll/fabrictrace-switchpoll $(nccl_plugin)
 	tests/bench/bench_decode
 	tests/bench/bench_diagnosis
@@ -42,6 +46,7 @@ bench: tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_ha
 	tests/bench/bench_nccl $(nccl_plugin)
 	tests/bench/bench_pairing
 	tests/bench/bench_partials
+	tests/bench/bench_ranks
 	tests/bench/bench_rdma
 	$(srcdir)/tests/bench/workers.py || :
 

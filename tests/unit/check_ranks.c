@@ -264,7 +264,7 @@ START_TEST(communicators_that_are_over_make_room)
     for (uint32_t i = 0; i < 100; i++) {
         char comm[FT_RANKS_ID], a[8], b[8];
 
-        ft_ranks_age(r, (int64_t)i * 2000);
+        ft_ranks_age(r, (int64_t)i * 2000, UINT32_MAX);
         snprintf(comm, sizeof(comm), "c%u", i);
         /* Hosts, too, come and go. */
         snprintf(a, sizeof(a), "a%u", i);
@@ -313,23 +313,23 @@ START_TEST(who_is_not_announced_any_more_is_over)
     struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
     uint32_t index = 0;
 
-    ft_ranks_age(r, 1000000);
+    ft_ranks_age(r, 1000000, UINT32_MAX);
     join(r, "c0", 0, "a", 10, false);
     join(r, "c0", 1, "b", 20, false);
     send(r, "c0", 0, 1, 0);
-    ft_ranks_age(r, 1110000);
+    ft_ranks_age(r, 1110000, UINT32_MAX);
     join(r, "c0", 1, "b", 20, false);
     ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 1);
-    ft_ranks_age(r, 1130000);
+    ft_ranks_age(r, 1130000, UINT32_MAX);
     ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 0);
     join(r, "c0", 0, "a", 10, false);
     ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 1);
     /* It is still shown, and then no more. */
-    ft_ranks_age(r, 1130000 + 3400000);
+    ft_ranks_age(r, 1130000 + 3400000, UINT32_MAX);
     ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 0);
     ck_assert_ptr_nonnull(ft_ranks_next_member(r, &index));
     ck_assert_ptr_nonnull(ft_ranks_next_edge(r, &(uint32_t){0}));
-    ft_ranks_age(r, 1130000 + 3700000);
+    ft_ranks_age(r, 1130000 + 3700000, UINT32_MAX);
     ck_assert_ptr_null(ft_ranks_next_member(r, &(uint32_t){0}));
     ck_assert_ptr_null(ft_ranks_next_edge(r, &(uint32_t){0}));
     ft_ranks_free(r);
@@ -345,15 +345,15 @@ START_TEST(a_clock_that_was_set_back)
     struct ft_ranks *r = make(16, 16);
     bool more;
 
-    ft_ranks_age(r, 4600000);
+    ft_ranks_age(r, 4600000, UINT32_MAX);
     ck_assert_int_eq(join(r, "c1", 0, "a", 10, false), 0);
     ck_assert_int_eq(join(r, "c1", 1, "b", 11, false), 0);
     ck_assert_int_eq(send(r, "c1", 0, 1, 7), 0);
     for (int64_t ms = 1000000; ms <= 1100000; ms += 10000)
-        ft_ranks_age(r, ms);
+        ft_ranks_age(r, ms, UINT32_MAX);
     ck_assert_uint_eq(ft_ranks_match(r, &query, pairs, &more), 1);
     for (int64_t ms = 1110000; ms <= 1140000; ms += 10000)
-        ft_ranks_age(r, ms);
+        ft_ranks_age(r, ms, UINT32_MAX);
     ck_assert_uint_eq(ft_ranks_match(r, &query, pairs, &more), 0);
     ck_assert(ft_ranks_member(r, "c1", 0)->closed);
     ft_ranks_free(r);
@@ -394,7 +394,102 @@ START_TEST(too_many_peers_are_none)
 }
 END_TEST
 
-FT_UNIT_MAIN("ranks", a_clock_that_was_set_back, how_far_a_member_is_is_kept, one_pair_is_certain,
+/* 40 communicators of two ranks, of which every other ends; a record comes after each step. */
+static struct ft_ranks *age_in_steps(uint32_t items, uint32_t *steps)
+{
+    struct ft_ranks *r = make(200, 200);
+    char comm[FT_RANKS_ID], a[8], b[8];
+    int64_t ms = 1000000;
+
+    ft_ranks_age(r, ms, UINT32_MAX);
+    for (uint32_t i = 0; i < 40; i++) {
+        snprintf(comm, sizeof(comm), "c%u", i);
+        snprintf(a, sizeof(a), "a%u", i);
+        snprintf(b, sizeof(b), "b%u", i);
+        ck_assert_int_eq(join(r, comm, 0, a, 10, false), 0);
+        ck_assert_int_eq(join(r, comm, 1, b, 20, false), 0);
+        ck_assert_int_eq(send(r, comm, 0, 1, 17 + i), 0);
+    }
+    for (int minutes = 0; minutes < 62; minutes++) {
+        ms += 60000;
+        ft_ranks_at(r, ms);
+        for (uint32_t i = 0; i < 40; i += 2) {
+            snprintf(comm, sizeof(comm), "c%u", i);
+            snprintf(a, sizeof(a), "a%u", i);
+            snprintf(b, sizeof(b), "b%u", i);
+            join(r, comm, 0, a, 10, false);
+            join(r, comm, 1, b, 20, false);
+            send(r, comm, 0, 1, 17 + i);
+        }
+        while (ft_ranks_age(r, ms, items)) {
+            snprintf(comm, sizeof(comm), "d%u", *steps % 20);
+            join(r, comm, 0, "d", 30, *steps % 3 == 0);
+            ++*steps;
+        }
+    }
+    return r;
+}
+
+START_TEST(ageing_in_steps_forgets_the_same)
+{
+    uint32_t none = 0, steps = 0, index = 0;
+    struct ft_ranks *whole = age_in_steps(UINT32_MAX, &none), *slow = age_in_steps(1, &steps);
+    const struct ft_rank_edge *e;
+    const struct ft_rank_member *m;
+    char comm[FT_RANKS_ID];
+
+    ck_assert_uint_eq(none, 0);
+    ck_assert_uint_gt(steps, 62 * 80);
+    ck_assert_uint_eq(ft_ranks_edges(whole), 20);
+    ck_assert_uint_eq(ft_ranks_edges(slow), 20);
+    ck_assert_uint_eq(ft_ranks_members(whole), 40);
+    ck_assert_uint_eq(ft_ranks_members(slow), 60); /* and those that came meanwhile */
+    while ((e = ft_ranks_next_edge(slow, &index)))
+        ck_assert_str_eq(e->comm_id, ft_ranks_edge_at(whole, index - 1)->comm_id);
+    for (uint32_t i = 0; i < 40; i++) {
+        snprintf(comm, sizeof(comm), "c%u", i);
+        m = ft_ranks_member(slow, comm, 0);
+        ck_assert((m != NULL) == (i % 2 == 0));
+        ck_assert(!m || !m->closed);
+    }
+    ft_ranks_free(whole);
+    ft_ranks_free(slow);
+}
+END_TEST
+
+/* Of a full table one that has ended is found, in a few calls if need be, and no more is looked at
+ * where there is none. */
+START_TEST(a_full_table_is_searched_bit_by_bit)
+{
+    enum { MANY = 6000 };
+    struct ft_ranks *r = make(MANY, 16);
+    char comm[FT_RANKS_ID];
+    int calls = 1;
+
+    ft_ranks_age(r, 1000000, UINT32_MAX);
+    for (uint32_t i = 0; i < MANY; i++) {
+        snprintf(comm, sizeof(comm), "c%u", i);
+        ck_assert_int_eq(join(r, comm, 0, "a", 10, i == MANY - 1), 0);
+    }
+    while (join(r, "new", 0, "b", 20, false))
+        calls++;
+    ck_assert_int_gt(calls, 1);
+    ck_assert_int_lt(calls, 8);
+    snprintf(comm, sizeof(comm), "c%u", MANY - 1);
+    ck_assert_ptr_null(ft_ranks_member(r, comm, 0));
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(join(r, "newer", 0, "b", 20, false), -ENOSPC);
+    join(r, "c5", 0, "a", 10, true);
+    ck_assert_int_eq(join(r, "newer", 0, "b", 20, false), -ENOSPC); /* it rests for a second */
+    ft_ranks_at(r, 1001000);
+    for (calls = 0; join(r, "newer", 0, "b", 20, false); calls++)
+        ck_assert_int_lt(calls, 8);
+    ft_ranks_free(r);
+}
+END_TEST
+
+FT_UNIT_MAIN("ranks", ageing_in_steps_forgets_the_same, a_full_table_is_searched_bit_by_bit,
+             a_clock_that_was_set_back, how_far_a_member_is_is_kept, one_pair_is_certain,
              several_pairs_are_candidates, a_rank_of_a_process_that_is_not_known_is_not_certain,
              a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
              of_a_known_process_its_own_pairs_are_named, too_many_peers_are_none,

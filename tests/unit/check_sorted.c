@@ -157,7 +157,7 @@ static void change_ranks(unsigned page)
 {
     char comm[FT_RANKS_ID];
 
-    ft_ranks_age(view.stages->ranks, page * MINUTE_MS);
+    ft_ranks_age(view.stages->ranks, page * MINUTE_MS, UINT32_MAX);
     for (uint32_t rank = 0; rank < 200; rank++)
         announce("m", rank, "88", false);
     for (uint32_t i = 0; i < 3; i++) {
