@@ -15,7 +15,9 @@
 #define FIRST_SLOTS  64
 #define CACHE_LINE   64 /* divides the bytes of a slab */
 #define LIVE_BITS    64
-#define NONE         UINT32_MAX
+#define MOVED_AT_A_TIME                                                                            \
+    4 /* slots, when one is inserted: done in a third of the inserts to the next */
+#define NONE UINT32_MAX
 
 /* Lengths of the keys that every sample meets: the sums of the poller, the flows of the daemon. */
 #define KEY_SUM   80
@@ -45,6 +47,11 @@ struct ft_table {
     uint64_t secret[SECRET_WORDS];
     struct slot *slots;
     uint32_t mask;
+    /* Slots of before the table grew, from which all are moved a few at a time: NULL when they are.
+     * They stay as they were; an entry that is not live, or has another key since, is passed over.
+     */
+    struct slot *old;
+    uint32_t old_mask, moved;
     uint8_t **slabs;
     uint64_t *live; /* a bit an index: there is an entry */
     uint32_t slab_count;
@@ -143,6 +150,7 @@ void ft_table_free(struct ft_table *t)
     free(t->slabs);
     free(t->live);
     free(t->slots);
+    free(t->old);
     free(t);
 }
 
@@ -200,35 +208,70 @@ static struct slot *slot_of(const struct ft_table *t, const void *key, uint64_t 
     }
 }
 
+/* Where a key is that is in none of the slots of now, + 1; 0: nowhere. */
+static uint32_t find_old(const struct ft_table *t, const void *key, uint64_t h)
+{
+    if (!t->old)
+        return 0;
+    for (uint32_t at = (uint32_t)h & t->old_mask;; at = (at + 1) & t->old_mask) {
+        const struct slot *s = &t->old[at];
+
+        if (s->entry == 0)
+            return 0;
+        if (s->tag == (uint32_t)(h >> 32) && is_live(t, s->entry - 1) &&
+            same_key(t, entry_at(t, s->entry - 1), key))
+            return s->entry;
+    }
+}
+
 void *ft_table_find(const struct ft_table *t, const void *key)
 {
-    struct slot *s = slot_of(t, key, ft_table_hash(t, key));
+    uint64_t h = ft_table_hash(t, key);
+    uint32_t entry = slot_of(t, key, h)->entry;
 
-    return s->entry ? entry_at(t, s->entry - 1) : NULL;
+    if (!entry)
+        entry = find_old(t, key, h);
+    return entry ? entry_at(t, entry - 1) : NULL;
 }
 
 /* The low half of a hash is not kept in its slot, so growing hashes the keys again. */
+static void move_one(struct ft_table *t, uint32_t entry)
+{
+    uint64_t h = ft_table_hash(t, entry_at(t, entry - 1));
+    uint32_t at = (uint32_t)h & t->mask;
+
+    while (t->slots[at].entry && t->slots[at].entry != entry)
+        at = (at + 1) & t->mask;
+    t->slots[at] = (struct slot){(uint32_t)(h >> 32), entry};
+}
+
+static void move_some(struct ft_table *t, uint32_t slots)
+{
+    for (; slots > 0 && t->moved <= t->old_mask; slots--) {
+        uint32_t entry = t->old[t->moved++].entry;
+
+        if (entry && is_live(t, entry - 1))
+            move_one(t, entry);
+    }
+    if (t->moved <= t->old_mask)
+        return;
+    free(t->old);
+    t->old = NULL;
+}
+
 static bool grow_slots(struct ft_table *t)
 {
-    uint32_t old_mask = t->mask;
-    struct slot *old = t->slots;
-    struct slot *slots = calloc(((size_t)old_mask + 1) * 2, sizeof(*slots));
+    struct slot *slots = calloc(((size_t)t->mask + 1) * 2, sizeof(*slots));
 
     if (!slots)
         return false;
+    if (t->old)
+        move_some(t, UINT32_MAX);
+    t->old = t->slots;
+    t->old_mask = t->mask;
+    t->moved = 0;
     t->slots = slots;
-    t->mask = old_mask * 2 + 1;
-    for (uint32_t i = 0; i <= old_mask; i++) {
-        uint32_t at;
-
-        if (old[i].entry == 0)
-            continue;
-        at = (uint32_t)ft_table_hash(t, entry_at(t, old[i].entry - 1)) & t->mask;
-        while (slots[at].entry)
-            at = (at + 1) & t->mask;
-        slots[at] = old[i];
-    }
-    free(old);
+    t->mask = t->mask * 2 + 1;
     return true;
 }
 
@@ -324,11 +367,17 @@ static void *insert_hashed(struct ft_table *t, const void *key, uint64_t h, bool
         *fresh = false;
         return entry_at(t, s->entry - 1);
     }
+    index = find_old(t, key, h);
+    if (index) {
+        *fresh = false;
+        return entry_at(t, index - 1);
+    }
     if (t->count >= t->cap)
         goto refuse;
-    if (t->count >= ((size_t)t->mask + 1) / 4 * 3) {
-        if (!grow_slots(t))
-            goto refuse;
+    if (t->count >= ((size_t)t->mask + 1) / 4 * 3 && !grow_slots(t))
+        goto refuse;
+    if (t->old) {
+        move_some(t, MOVED_AT_A_TIME);
         s = slot_of(t, key, h);
     }
     index = take_entry(t);
@@ -384,10 +433,12 @@ static void close_hole(struct ft_table *t, uint32_t hole)
 
 void ft_table_remove(struct ft_table *t, void *entry)
 {
-    struct slot *s = slot_of(t, entry, ft_table_hash(t, entry));
-    uint32_t index = s->entry - 1;
+    uint64_t h = ft_table_hash(t, entry);
+    struct slot *s = slot_of(t, entry, h);
+    uint32_t index = (s->entry ? s->entry : find_old(t, entry, h)) - 1;
 
-    close_hole(t, (uint32_t)(s - t->slots));
+    if (s->entry)
+        close_hole(t, (uint32_t)(s - t->slots));
     memcpy(next_free(t, entry), &t->first_free, sizeof(t->first_free));
     t->first_free = index;
     set_live(t, index, false);
@@ -396,6 +447,8 @@ void ft_table_remove(struct ft_table *t, void *entry)
 
 void ft_table_clear(struct ft_table *t)
 {
+    free(t->old);
+    t->old = NULL;
     memset(t->slots, 0, ((size_t)t->mask + 1) * sizeof(*t->slots));
     if (t->slab_count)
         memset(t->live, 0, (size_t)t->slab_count * (SLAB_ENTRIES / LIVE_BITS) * sizeof(*t->live));
@@ -436,6 +489,7 @@ bool ft_table_make_room(struct ft_table *t, uint32_t *hand, uint32_t looks,
 size_t ft_table_bytes(const struct ft_table *t)
 {
     return sizeof(*t) + ((size_t)t->mask + 1) * sizeof(*t->slots) +
+           (t->old ? ((size_t)t->old_mask + 1) * sizeof(*t->old) : 0) +
            (size_t)t->slab_count *
                (sizeof(*t->slabs) + SLAB_ENTRIES / CHAR_BIT + t->stride * SLAB_ENTRIES);
 }

@@ -190,7 +190,63 @@ START_TEST(a_full_table_is_aged_in_short_steps)
 }
 END_TEST
 
-FT_UNIT_MAIN("table", a_full_table_is_aged_in_short_steps,
+/* Slots of before a table grew are moved a few at a time: at every moment of it all is found that
+ * is there, and nothing else, with indices that are used anew meanwhile. */
+static void grow_and_shrink(bool indexed, uint32_t seed)
+{
+    enum { KEYS = 300 };
+    struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), KEYS, seed);
+    struct item *entries[KEYS] = {NULL};
+    uint32_t state = seed, there = 0;
+    bool fresh;
+
+    if (!indexed)
+        ft_table_without_index(t);
+    for (int step = 0; step < 2000; step++) {
+        uint32_t key;
+
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        key = state % KEYS;
+        /* More come than go at first. */
+        if (state >> 16 & 1 || (step < 700 && state >> 17 & 1)) {
+            struct item *e = ft_table_insert(t, &key, &fresh);
+
+            ck_assert(fresh == !entries[key]);
+            ck_assert(fresh || e == entries[key]);
+            e->value = key + 1;
+            there += fresh;
+            entries[key] = e;
+        } else if (entries[key]) {
+            ft_table_remove(t, entries[key]);
+            entries[key] = NULL;
+            there--;
+        }
+        ck_assert_uint_eq(ft_table_count(t), there);
+        for (uint32_t k = 0; k < KEYS; k++) {
+            const struct item *found = ft_table_find(t, &k);
+
+            ck_assert_ptr_eq(found, entries[k]);
+            ck_assert(!entries[k] || entries[k]->value == k + 1);
+        }
+        if (step == 1500) {
+            ft_table_clear(t);
+            memset(entries, 0, sizeof(entries));
+            there = 0;
+        }
+    }
+    ft_table_free(t);
+}
+
+START_TEST(a_table_that_grows_finds_all)
+{
+    for (uint32_t seed = 1; seed < 5; seed++)
+        grow_and_shrink(seed & 1, seed * 2654435761u);
+}
+END_TEST
+
+FT_UNIT_MAIN("table", a_table_that_grows_finds_all, a_full_table_is_aged_in_short_steps,
              entries_without_an_index_are_8_bytes_smaller, every_byte_of_a_key_counts,
              finds_what_a_plain_array_holds, refuses_over_its_cap_and_counts,
              iterates_in_the_order_of_inserts)
