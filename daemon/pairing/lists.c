@@ -229,14 +229,13 @@ static struct ft_pairing_port *port_of(struct ft_pairing *p, const Fabrictrace__
     return port;
 }
 
-int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *l, int64_t now_ms)
+int ft_pairing_lists_take(struct ft_pairing *p, const Fabrictrace__QueuePairs *l, int64_t now_ms)
 {
     struct ft_pairing_port *port;
     struct ft_pairing_host *host;
     int64_t complete_ms;
     int rc = 0;
 
-    ft_pairing_finish(p);
     p->now_ms = now_ms;
     if (!is_complete(l))
         return -EINVAL;

@@ -65,6 +65,12 @@ void ft_pairing_free(struct ft_pairing *p)
     free(p);
 }
 
+int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *list, int64_t now_ms)
+{
+    ft_pairing_finish(p);
+    return ft_pairing_lists_take(p, list, now_ms);
+}
+
 void ft_pairing_communicator(struct ft_pairing *p, const Fabrictrace__Communicator *c,
                              int64_t now_ms)
 {

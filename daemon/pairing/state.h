@@ -304,7 +304,10 @@ void ft_pairing_report_again(struct ft_pairing *p, struct ft_pairing_qp *end);
 /* Looks for the peer of an end that has none, and for whether the peer of one is there. */
 void ft_pairing_judge(struct ft_pairing *p, struct ft_pairing_qp *end);
 
-/* lists.c: an end goes. gone: there is none any more; else it is only known in another way. */
+/* lists.c: as ft_pairing_list(). */
+int ft_pairing_lists_take(struct ft_pairing *p, const Fabrictrace__QueuePairs *list,
+                          int64_t now_ms);
+/* An end goes. gone: there is none any more; else it is only known in another way. */
 void ft_pairing_remove_end(struct ft_pairing *p, struct ft_pairing_qp *end, bool gone);
 void ft_pairing_drop_addresses(struct ft_pairing *p, struct ft_pairing_port *port);
 
