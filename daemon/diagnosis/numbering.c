@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Rows that one may have to be put before: what ended within a second. */
-#define SETTLE_MAX 256
+#define ORDER_MAX 256
 
 static struct ft_recent_peer *find_peer(const struct ft_recent_rank *rank, uint32_t peer)
 {
@@ -78,9 +78,9 @@ static struct ft_recent_row *row_at(struct ft_recent_rank *rank, size_t i)
     return &rank->rows[(rank->first + i) % rank->size];
 }
 
-void ft_numbering_settle(struct ft_recent_rank *rank)
+void ft_numbering_order(struct ft_recent_rank *rank)
 {
-    for (size_t n = 1; n < rank->count && n <= SETTLE_MAX; n++) {
+    for (size_t n = 1; n < rank->count && n <= ORDER_MAX; n++) {
         struct ft_recent_row *row = row_at(rank, rank->count - n);
         struct ft_recent_row *before = row_at(rank, rank->count - n - 1), moved = *row;
 

@@ -27,7 +27,7 @@ void ft_numbering_forget(struct ft_recent_rank *rank);
 uint64_t ft_numbering_next(const struct ft_recent_rank *rank, uint32_t peer, bool receives);
 
 /* The newest row was added: puts it where its number belongs. */
-void ft_numbering_settle(struct ft_recent_rank *rank);
+void ft_numbering_order(struct ft_recent_rank *rank);
 
 /* Whether it is known what the rank did with a peer up to where it stands: every operation was
  * reported, and of the last one with that peer its transfers, too. */

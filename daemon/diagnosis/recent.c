@@ -252,7 +252,7 @@ static void add_row(struct ft_recent *r, struct rank_entry *e, const struct ft_r
         e->job->rows++;
     }
     r->functions.uses[row->function]++;
-    ft_numbering_settle(rank);
+    ft_numbering_order(rank);
     e->job->fresh++;
 }
 

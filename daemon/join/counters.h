@@ -18,8 +18,8 @@
 #include "lib/fabric/topology.h"
 #include "proto/fabrictrace.pb-c.h"
 
-/* Memory of one entry: of a port by one source. */
-#define FT_COUNTERS_PORT_BYTES 1264
+/* Memory of one entry: of a port by one source, also just after the table grew. */
+#define FT_COUNTERS_PORT_BYTES 1272
 
 struct ft_counters;
 
