@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/output/units.h"
+#include "lib/base/bound.h"
 
 #define LABEL_BYTES 160
 #define CELL_PX     14
@@ -98,19 +99,12 @@ static void sort_ranks(const struct ft_value *members, struct labelled *labelled
 /* The first member of that rank. */
 static bool find_rank(const struct labelled *labelled, uint64_t rank, size_t *index)
 {
-    size_t low = 0, high = labelled->count;
+    const struct ranked key = {.rank = rank}, *all = labelled->ranked;
+    size_t at = ft_lower_bound(&key, all, labelled->count, sizeof(key), by_rank);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (labelled->ranked[middle].rank < rank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == labelled->count || labelled->ranked[low].rank != rank)
+    if (at == labelled->count || all[at].rank != rank)
         return false;
-    *index = labelled->ranked[low].member;
+    *index = all[at].member;
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/discovery/survey.h"
+#include "lib/base/bound.h"
 #include "lib/base/grow.h"
 
 #define ADVISE_CABLE "look at the cable; if it is right, correct the file, or the switch's LLDP"
@@ -42,17 +43,9 @@ int ft_survey_read_samples(struct ft_survey *s)
 /* The ports of an agent lie together: where they begin. */
 static uint32_t first_of(const struct ft_survey *s, const struct ft_ip *agent)
 {
-    uint32_t low = 0, high = s->sampled_count;
+    const struct ft_crossing_found key = {.port.agent = *agent};
 
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-
-        if (memcmp(&s->sampled[middle].port.agent, agent, sizeof(*agent)) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)ft_lower_bound(&key, s->sampled, s->sampled_count, sizeof(key), by_port);
 }
 
 static bool is_of(const struct ft_survey *s, uint32_t i, const struct ft_ip *agent)

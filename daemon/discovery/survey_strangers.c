@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "daemon/discovery/survey.h"
+#include "lib/base/bound.h"
 #include "lib/base/grow.h"
 
 #define HOST_NAMES   0 /* namespace */
@@ -250,17 +251,9 @@ static int gather_meetings(struct ft_survey *s, struct strangers *all)
 
 static uint32_t first_meeting(const struct strangers *all, uint32_t who)
 {
-    uint32_t low = 0, high = all->meeting_count;
+    const struct meeting key = {.who = who};
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (all->meetings[middle].who < who)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)ft_lower_bound(&key, all->meetings, all->meeting_count, sizeof(key), by_who);
 }
 
 static void share(struct ft_survey *s, const struct strangers *all, struct partners *p, uint32_t a)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/bound.h"
 #include "lib/base/digest.h"
 #include "lib/base/grow.h"
 
@@ -96,17 +97,9 @@ void ft_spread_kept_order(struct ft_spread_kept *k)
 /* The first in the order at a position or behind it. */
 static size_t find(const struct ft_spread_kept *k, uint64_t position)
 {
-    size_t low = 0, high = k->count;
+    const struct ft_spread_at key = {.position = position};
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (k->order[mid].position < position)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return ft_lower_bound(&key, k->order, k->count, sizeof(key), by_position);
 }
 
 bool ft_spread_kept_next(const struct ft_spread_kept *k, uint64_t *position,

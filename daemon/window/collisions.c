@@ -8,6 +8,7 @@
 
 #include "daemon/jobs/flow_ranks.h"
 #include "daemon/join/flow_names.h"
+#include "lib/base/bound.h"
 #include "lib/fabric/reach.h"
 #include "proto/record.h"
 
@@ -176,17 +177,10 @@ struct search {
 /* The first elephant of a link, which are sorted by link. */
 static size_t first_of(const struct ft_loads *loads, uint32_t port)
 {
-    size_t low = 0, high = loads->elephant_count;
+    const struct ft_elephant key = {.port = port, .lo_bps = UINT64_MAX};
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (loads->elephants[middle].port < port)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ft_lower_bound(&key, loads->elephants, loads->elephant_count, sizeof(key),
+                          by_link_and_rate);
 }
 
 static bool is_on(const struct search *s, uint32_t port, const struct ft_tuple *tuple)

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += lib/base/libftbase.a
 lib_base_libftbase_a_SOURCES = \
 	lib/base/account.c lib/base/account.h \
+	lib/base/bound.h \
 	lib/base/clock.c lib/base/clock.h \
 	lib/base/diag.c lib/base/diag.h \
 	lib/base/digest.c lib/base/digest.h \

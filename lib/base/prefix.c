@@ -4,8 +4,11 @@
 #include "lib/base/prefix.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/bound.h"
 
 int ft_prefix_parse(const char *text, size_t len, struct ft_prefix *prefix)
 {
@@ -77,16 +80,9 @@ size_t ft_prefixes_sort(struct ft_prefix *list, size_t count)
 
 bool ft_prefixes_have(const struct ft_prefix *list, size_t count, const struct ft_ip *ip)
 {
-    size_t low = 0, high = count;
+    const struct ft_prefix behind = {.ip = *ip, .bits = UINT_MAX};
+    size_t next = ft_lower_bound(&behind, list, count, sizeof(*list), compare);
 
     /* The last that does not begin behind the address. */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (memcmp(&list[middle].ip, ip, sizeof(*ip)) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && ft_prefix_has(&list[low - 1], ip);
+    return next > 0 && ft_prefix_has(&list[next - 1], ip);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/bound.h"
 #include "lib/base/task.h"
 #include "lib/diagnosis/polish.h"
 #include "lib/diagnosis/stats.h"
@@ -115,19 +116,12 @@ static size_t over_link(const struct court *c, size_t first, size_t *counted, si
 
 static bool is_acquitted(const struct court *c, uint32_t link)
 {
-    size_t low = 0, high = c->crossing_count;
+    const struct crossing key = {.link = link};
+    size_t i = ft_lower_bound(&key, c->crossings, c->crossing_count, sizeof(key), by_link);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (c->crossings[middle].link < link)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < c->crossing_count && c->crossings[low].link == link; low++)
-        if (!c->slow[c->crossings[low].cell] && !c->cells[c->crossings[low].cell].before &&
-            !c->crossings[low].partly)
+    for (; i < c->crossing_count && c->crossings[i].link == link; i++)
+        if (!c->slow[c->crossings[i].cell] && !c->cells[c->crossings[i].cell].before &&
+            !c->crossings[i].partly)
             return true;
     return false;
 }

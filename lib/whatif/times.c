@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/bound.h"
 #include "lib/base/task.h"
 #include "lib/sim/fluid.h"
 #include "lib/sim/loads.h"
@@ -136,17 +137,7 @@ static int list_inputs(struct making *m)
 
 static uint32_t first_ranked(const struct making *m, const struct ranked *key)
 {
-    uint32_t low = 0, high = m->ranked_count;
-
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-
-        if (compare_ranked(&m->ranked[mid], key) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return (uint32_t)ft_lower_bound(key, m->ranked, m->ranked_count, sizeof(*key), compare_ranked);
 }
 
 /* Finds the flows of an edge, and says that they are in use. */

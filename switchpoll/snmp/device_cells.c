@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/bound.h"
 #include "lib/base/grow.h"
 #include "switchpoll/snmp/device_impl.h"
 
@@ -196,26 +197,24 @@ static void take_address(struct ft_device *d, const struct ft_walk_cell *cell)
     d->addresses_new[d->address_new_count++] = ip;
 }
 
+static int compare_neighbors(const void *a, const void *b)
+{
+    const struct ft_device_neighbor *x = a, *y = b;
+
+    if (x->local != y->local)
+        return x->local < y->local ? -1 : 1;
+    if (x->remote != y->remote)
+        return x->remote < y->remote ? -1 : 1;
+    return (x->mark > y->mark) - (x->mark < y->mark);
+}
+
 /* Where the neighbour is among them, or belongs. */
 static size_t neighbor_at(const struct ft_device_neighbors *all, uint32_t local, uint32_t remote,
                           uint32_t mark)
 {
-    size_t low = 0;
-    size_t high = all->count;
+    const struct ft_device_neighbor key = {.local = local, .remote = remote, .mark = mark};
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const struct ft_device_neighbor *n = &all->items[middle];
-        bool before = n->local != local     ? n->local < local
-                      : n->remote != remote ? n->remote < remote
-                                            : n->mark < mark;
-
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ft_lower_bound(&key, all->items, all->count, sizeof(key), compare_neighbors);
 }
 
 /* The neighbour of (time mark, local port number, remote index) that is being read. Where an agent

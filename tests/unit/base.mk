@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-base_tests = tests/unit/check_grow tests/unit/check_lines tests/unit/check_log tests/unit/check_near tests/unit/check_prefix tests/unit/check_prometheus tests/unit/check_reader tests/unit/check_secret tests/unit/check_table tests/unit/check_task tests/unit/check_text
+base_tests = tests/unit/check_bound tests/unit/check_grow tests/unit/check_lines tests/unit/check_log tests/unit/check_near tests/unit/check_prefix tests/unit/check_prometheus tests/unit/check_reader tests/unit/check_secret tests/unit/check_table tests/unit/check_task tests/unit/check_text
 check_PROGRAMS += $(base_tests)
 TESTS += $(base_tests)
 
@@ -10,6 +10,10 @@ tests_unit_check_prometheus_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
 tests_unit_check_prefix_SOURCES = tests/unit/check_prefix.c tests/unit/unit.h
 tests_unit_check_prefix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_prefix_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_bound_SOURCES = tests/unit/check_bound.c tests/unit/unit.h
+tests_unit_check_bound_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_bound_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_grow_SOURCES = tests/unit/check_grow.c tests/unit/unit.h
 tests_unit_check_grow_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
