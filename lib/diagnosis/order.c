@@ -47,10 +47,9 @@ bool ft_order_odd(const struct ft_waits *w, const struct ft_matched *m, uint32_t
 {
     uint32_t last = FT_OPERATIONS_NONE;
 
-    /* Each step leads to a node that waits in the circle; after as many as there are, into it. */
     for (size_t i = 0; i < w->node_count; i++)
-        node = w->out[w->out_first[node]];
-    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]]) {
+        node = ft_waits_next(w, node);
+    for (size_t i = 0; i < w->node_count; i++, node = ft_waits_next(w, node)) {
         uint32_t group;
         struct order order;
 

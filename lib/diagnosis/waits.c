@@ -388,14 +388,13 @@ bool ft_waits_circle(const struct ft_waits *w, const struct ft_matched *m, uint3
     bool absent = false;
 
     *least = *most = FT_OPERATIONS_NONE;
-    /* Each step leads to a node that waits in a circle; after as many as there are, into it. */
     for (size_t i = 0; i < w->node_count; i++) {
-        node = w->out[w->out_first[node]];
+        node = ft_waits_next(w, node);
         if (node < m->process_count)
             waiters = w->company[node];
     }
-    node = w->out[w->out_first[node]];
-    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]]) {
+    node = ft_waits_next(w, node);
+    for (size_t i = 0; i < w->node_count; i++, node = ft_waits_next(w, node)) {
         uint32_t row;
 
         if (node >= m->process_count)
@@ -410,7 +409,7 @@ bool ft_waits_circle(const struct ft_waits *w, const struct ft_matched *m, uint3
                                 ? w->company[node] < 2
                                 : w->company[node] < ft_matched_size(m, m->op[row].comm));
     }
-    for (size_t i = 0; i < w->node_count; i++, node = w->out[w->out_first[node]])
+    for (size_t i = 0; i < w->node_count; i++, node = ft_waits_next(w, node))
         if (node < m->process_count && node != *least &&
             (*most == FT_OPERATIONS_NONE || w->company[node] > w->company[*most]))
             *most = node;

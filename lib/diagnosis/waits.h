@@ -35,6 +35,14 @@ void ft_waits_free(struct ft_waits *w);
 /* The only process whose launch in a communicator stands with several others; NONE. */
 uint32_t ft_waits_in_all(const struct ft_waits *w, const struct ft_matched *m, uint32_t comm);
 
+/* The first node that a node waits for, if there is one: by it a circle is walked. From what waits
+ * in circles each step leads to what waits in them too; after as many as there are nodes, round
+ * one. */
+static inline uint32_t ft_waits_next(const struct ft_waits *w, uint32_t node)
+{
+    return w->out[w->out_first[node]];
+}
+
 /* Marks what waits for a node that waits for none; what is left waits in circles. known and room:
  * as many as there are nodes. */
 void ft_waits_mark_ends(const struct ft_waits *w, bool *known, uint32_t *room);
