@@ -10,6 +10,7 @@ lib_base_libftbase_a_SOURCES = \
 	lib/base/launcher.c lib/base/launcher.h \
 	lib/base/lines.c lib/base/lines.h \
 	lib/base/log.c lib/base/log.h \
+	lib/base/mix.h \
 	lib/base/near.c lib/base/near.h \
 	lib/base/partition.c lib/base/partition.h \
 	lib/base/prefix.c lib/base/prefix.h \

@@ -10,6 +10,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "lib/base/mix.h"
+
 #define SLAB_BITS    10
 #define SLAB_ENTRIES (1u << SLAB_BITS)
 #define FIRST_SLOTS  64
@@ -106,16 +108,11 @@ uint64_t ft_table_hash(const struct ft_table *t, const void *key)
     }
 }
 
-/* XXH3 with a seed would work this out for every key (splitmix64, https://prng.di.unimi.it). */
+/* XXH3 with a seed would work this out for every key. */
 static void make_secret(uint64_t seed, uint64_t secret[SECRET_WORDS])
 {
-    for (size_t i = 0; i < SECRET_WORDS; i++) {
-        uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
-
-        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-        secret[i] = z ^ z >> 31;
-    }
+    for (size_t i = 0; i < SECRET_WORDS; i++)
+        secret[i] = ft_mix_next(&seed);
 }
 
 struct ft_table *ft_table_new(size_t entry_bytes, size_t key_bytes, size_t cap, uint64_t seed)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/mix.h"
 #include "lib/fabric/metrics.h"
 
 #define FT_DRAWS 20000
@@ -42,14 +43,9 @@ struct ft_random {
     uint64_t state;
 };
 
-/* SplitMix64 (Steele, Lea, Flood 2014). */
 static inline uint64_t ft_random_next(struct ft_random *r)
 {
-    uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return ft_mix_next(&r->state);
 }
 
 #endif

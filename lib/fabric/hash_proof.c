@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/mix.h"
 #include "lib/fabric/hash_impl.h"
 
 #define SRC   (1u << FT_HASH_SRC | 1u << FT_HASH_ENTRY) /* where a flow comes from */
@@ -34,13 +35,8 @@ static uint32_t digest_of(const struct ft_hash_input *in, uint32_t part)
     struct ft_hash_input of = ft_hash_inside(in, parts[part]);
     uint64_t x = 0;
 
-    for (unsigned i = 0; i < FT_HASH_WORDS; i++) {
-        /* The finish of splitmix64 (Steele, Lea, Flood 2014). */
-        x += of.word[i] + UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-        x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-        x ^= x >> 31;
-    }
+    for (unsigned i = 0; i < FT_HASH_WORDS; i++)
+        x = ft_mix(x + of.word[i]);
     return (uint32_t)x;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/base/mix.h"
 #include "lib/base/task.h"
 #include "lib/sim/loads.h"
 
@@ -57,15 +58,6 @@ static int choose(const struct ft_policy_input *in, choose_fn fn, void *arg, str
     return rc;
 }
 
-/* SplitMix64 (Steele, Lea, Flood 2014): a number of the seed and the flow. */
-static uint64_t mix(uint64_t z)
-{
-    z += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 struct drawn {
     uint64_t seed;
     uint32_t left[PATHS_MAX]; /* paths, by their indices */
@@ -100,7 +92,7 @@ static uint32_t list_ports(struct drawn *d, const struct ft_path *paths, uint32_
 static uint32_t by_hash(void *arg, uint32_t flow, const struct ft_path *paths, uint32_t n)
 {
     struct drawn *d = arg;
-    uint64_t part = mix(mix(d->seed) + flow) >> 32; /* of 2^32 */
+    uint64_t part = ft_mix(ft_mix(d->seed) + flow) >> 32; /* of 2^32 */
 
     for (uint32_t i = 0; i < n; i++)
         d->left[i] = i;

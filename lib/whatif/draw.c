@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/mix.h"
 #include "lib/base/task.h"
 #include "lib/sim/plan.h"
 
@@ -97,15 +98,6 @@ static int plan_paths(const struct ft_policy_input *in, struct ft_path *paths)
     return rc;
 }
 
-/* SplitMix64 (Steele, Lea, Flood 2014). */
-static uint64_t mix(uint64_t z)
-{
-    z += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* How switches choose in one draw. */
 struct hashing {
     const struct ft_whatif *w;
@@ -127,7 +119,7 @@ static uint32_t choose(void *arg, const struct ft_choice *choice, uint32_t in,
     if (link != FT_NONE)
         return link;
     h->guessed = true;
-    h->random = mix(h->random);
+    h->random = ft_mix(h->random);
     return (uint32_t)(h->random % choice->count);
 }
 
@@ -199,7 +191,7 @@ static int assign_hashed(const struct ft_whatif *w, struct ft_outcome *o, uint64
     for (uint32_t i = 0; i < w->in.count * w->pairs && rc == 0; i++) {
         uint32_t flow = i / w->pairs;
         struct ft_tuple tuple = w->captured->flows[flow].tuple;
-        struct hashing h = {w, o->policy, mix(mix(seed) ^ i), false};
+        struct hashing h = {w, o->policy, ft_mix(ft_mix(seed) ^ i), false};
 
         if (seed > 0 || i % w->pairs > 0)
             tuple.sport = (uint16_t)(0xc000 | (h.random & 0x3fff));
@@ -332,13 +324,13 @@ static int cut(const struct ft_whatif *w, struct ft_outcome *o, uint64_t seed, s
 
     rc = rc ? rc : placed_init(p, w->in.count, w->flowlets);
     for (uint32_t i = 0; rc == 0 && i < w->in.count; i++) {
-        uint64_t random = mix(mix(seed) ^ i);
+        uint64_t random = ft_mix(ft_mix(seed) ^ i);
 
         rc = find_paths(&f, w, i);
         for (uint32_t k = 0; rc == 0 && k < w->flowlets; k++) {
             double position;
 
-            random = mix(random);
+            random = ft_mix(random);
             position = (double)(random >> 32) / 4294967296.0 + (double)(i % f.count) / f.count;
             p->paths[p->first[i] + k] =
                 f.n < f.count ? *path_of(&f, f.n, i, (uint32_t)((random >> 32) * f.n >> 32))

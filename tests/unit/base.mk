@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-base_tests = tests/unit/check_bound tests/unit/check_grow tests/unit/check_lines tests/unit/check_log tests/unit/check_near tests/unit/check_prefix tests/unit/check_prometheus tests/unit/check_reader tests/unit/check_secret tests/unit/check_table tests/unit/check_task tests/unit/check_text
+base_tests = tests/unit/check_bound tests/unit/check_grow tests/unit/check_lines tests/unit/check_log tests/unit/check_mix tests/unit/check_near tests/unit/check_prefix tests/unit/check_prometheus tests/unit/check_reader tests/unit/check_secret tests/unit/check_table tests/unit/check_task tests/unit/check_text
 check_PROGRAMS += $(base_tests)
 TESTS += $(base_tests)
 
@@ -44,6 +44,10 @@ tests_unit_check_lines_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
 tests_unit_check_log_SOURCES = tests/unit/check_log.c tests/unit/unit.h
 tests_unit_check_log_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_log_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
+
+tests_unit_check_mix_SOURCES = tests/unit/check_mix.c tests/unit/unit.h
+tests_unit_check_mix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_mix_LDADD = lib/base/libftbase.a $(CHECK_LIBS)
 
 tests_unit_check_near_SOURCES = tests/unit/check_near.c tests/unit/unit.h
 tests_unit_check_near_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
