@@ -140,3 +140,24 @@ void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
     if (ft_value_get(first, "unaccounted_partitions"))
         fprintf(screen->out, " (daemons of an earlier version do not say what they took in)");
 }
+
+int ft_text_records(const struct ft_screen *screen, const struct ft_value *root, const char *none,
+                    const struct ft_column *columns, size_t count,
+                    void (*add_row)(struct ft_grid *grid, const struct ft_value *record,
+                                    struct ft_wall now))
+{
+    const struct ft_value *records = ft_value_get(root, "records");
+    struct ft_grid *grid;
+    int rc;
+
+    if (ft_value_count(records) == 0) {
+        fprintf(screen->out, "%s\n", none);
+        return 0;
+    }
+    grid = ft_grid_new(columns, count);
+    for (size_t i = 0; i < ft_value_count(records); i++)
+        add_row(grid, ft_value_at(records, i), screen->now);
+    rc = ft_grid_print(grid, screen, 0);
+    ft_grid_free(grid);
+    return rc;
+}

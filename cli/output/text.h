@@ -31,4 +31,11 @@ void ft_text_number_cell(struct ft_grid *grid, const struct ft_value *record, co
 /* "lab, window 10:41:20 to 10:41:30", without a newline; says so when no window has closed. */
 void ft_text_window(const struct ft_screen *screen, const struct ft_value *root);
 
+/* The "records" of an answer as a table of so many columns, a row each; without any, the line none.
+ * 0, or what ft_grid_print() returns. */
+int ft_text_records(const struct ft_screen *screen, const struct ft_value *root, const char *none,
+                    const struct ft_column *columns, size_t count,
+                    void (*add_row)(struct ft_grid *grid, const struct ft_value *record,
+                                    struct ft_wall now));
+
 #endif

@@ -97,20 +97,10 @@ static void show_reasons(const struct ft_screen *screen, const struct ft_value *
 int ft_show_diagnoses(const struct ft_screen *screen, const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
-    size_t count = ft_value_count(records);
-    struct ft_grid *grid;
-    int rc;
+    int rc = ft_text_records(screen, root, "no job that reports its operations hangs or is slow",
+                             columns, sizeof(columns) / sizeof(columns[0]), add_row);
 
-    if (count == 0) {
-        fputs("no job that reports its operations hangs or is slow\n", screen->out);
-        return 0;
-    }
-    grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < count; i++)
-        add_row(grid, ft_value_at(records, i), screen->now);
-    rc = ft_grid_print(grid, screen, 0);
-    ft_grid_free(grid);
-    for (size_t i = 0; i < count && rc == 0; i++)
+    for (size_t i = 0; i < ft_value_count(records) && rc == 0; i++)
         show_reasons(screen, ft_value_at(records, i));
     return rc;
 }

@@ -62,11 +62,12 @@ static void evenness_cells(struct ft_grid *grid, const struct ft_value *record)
     }
 }
 
-static void add_row(struct ft_grid *grid, const struct ft_value *record)
+static void add_row(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
 {
     const char *model = ft_value_str(record, "model");
     double accuracy;
 
+    (void)now;
     ft_text_cell(grid, record, "switch");
     ft_text_cell(grid, record, "group");
     ft_grid_cell(grid, FT_PLAIN, "%zu", ft_value_count(ft_value_get(record, "members")));
@@ -87,18 +88,6 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
 
 int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root)
 {
-    const struct ft_value *records = ft_value_get(root, "records");
-    struct ft_grid *grid;
-    int rc;
-
-    if (ft_value_count(records) == 0) {
-        fputs("no flow was seen yet to choose among equal-cost links\n", screen->out);
-        return 0;
-    }
-    grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < ft_value_count(records); i++)
-        add_row(grid, ft_value_at(records, i));
-    rc = ft_grid_print(grid, screen, 0);
-    ft_grid_free(grid);
-    return rc;
+    return ft_text_records(screen, root, "no flow was seen yet to choose among equal-cost links",
+                           columns, sizeof(columns) / sizeof(columns[0]), add_row);
 }

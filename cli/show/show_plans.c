@@ -65,18 +65,6 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record, struct 
 
 int ft_show_plans(const struct ft_screen *screen, const struct ft_value *root)
 {
-    const struct ft_value *records = ft_value_get(root, "records");
-    struct ft_grid *grid;
-    int rc;
-
-    if (ft_value_count(records) == 0) {
-        fputs("no agent gave a queue pair the port of a plan\n", screen->out);
-        return 0;
-    }
-    grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < ft_value_count(records); i++)
-        add_row(grid, ft_value_at(records, i), screen->now);
-    rc = ft_grid_print(grid, screen, 0);
-    ft_grid_free(grid);
-    return rc;
+    return ft_text_records(screen, root, "no agent gave a queue pair the port of a plan", columns,
+                           sizeof(columns) / sizeof(columns[0]), add_row);
 }

@@ -36,10 +36,11 @@ static void seconds_cell(struct ft_grid *grid, const struct ft_value *record, co
         ft_grid_cell(grid, FT_PLAIN, "not known");
 }
 
-static void add_row(struct ft_grid *grid, const struct ft_value *record)
+static void add_row(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
 {
     double real;
 
+    (void)now;
     ft_text_cell(grid, record, "job");
     seconds_cell(grid, record, "period_ms");
     if (ft_value_real(record, "regularity", &real))
@@ -125,20 +126,11 @@ static int show_sent(const struct ft_screen *screen, const struct ft_value *reco
 
 int ft_show_rhythm(const struct ft_screen *screen, const struct ft_value *root)
 {
-    const struct ft_value *records = ft_value_get(root, "records");
-    struct ft_grid *grid;
     int rc;
 
     ft_text_window(screen, root);
     fputc('\n', screen->out);
-    if (ft_value_count(records) == 0) {
-        fputs("no flow of a job was sampled\n", screen->out);
-        return 0;
-    }
-    grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < ft_value_count(records); i++)
-        add_row(grid, ft_value_at(records, i));
-    rc = ft_grid_print(grid, screen, 0);
-    ft_grid_free(grid);
-    return rc ? rc : show_sent(screen, records);
+    rc = ft_text_records(screen, root, "no flow of a job was sampled", columns,
+                         sizeof(columns) / sizeof(columns[0]), add_row);
+    return rc ? rc : show_sent(screen, ft_value_get(root, "records"));
 }

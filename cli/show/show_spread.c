@@ -73,13 +73,14 @@ static void whole_cell(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_skip(grid);
 }
 
-static void add_row(struct ft_grid *grid, const struct ft_value *record)
+static void add_row(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
 {
     const char *of = ft_value_str(record, "of");
     uint64_t seen = 0, possible = 0, flows = 0, sprayed = 0;
     const char *alternation = ft_value_str(record, "alternation");
     double real;
 
+    (void)now;
     ft_value_uint(record, "seen", &seen);
     ft_value_uint(record, "possible", &possible);
     ft_value_uint(record, "flows", &flows);
@@ -109,20 +110,8 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record)
 
 int ft_show_spread(const struct ft_screen *screen, const struct ft_value *root)
 {
-    const struct ft_value *records = ft_value_get(root, "records");
-    struct ft_grid *grid;
-    int rc;
-
     ft_text_window(screen, root);
     fputc('\n', screen->out);
-    if (ft_value_count(records) == 0) {
-        fputs("no flow was seen to spread over equal-cost links\n", screen->out);
-        return 0;
-    }
-    grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < ft_value_count(records); i++)
-        add_row(grid, ft_value_at(records, i));
-    rc = ft_grid_print(grid, screen, 0);
-    ft_grid_free(grid);
-    return rc;
+    return ft_text_records(screen, root, "no flow was seen to spread over equal-cost links",
+                           columns, sizeof(columns) / sizeof(columns[0]), add_row);
 }
