@@ -7,56 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/found.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/table_rig.h"
 
-#define MS       1000000ULL
 #define RANKS    8
 #define STEPS    30
 #define COMPUTE  (10 * MS)
 #define TRANSFER (2 * MS)
 
-static struct ft_operations *ops;
-static struct ft_diagnoses found;
 static uint64_t now[RANKS];
 
 static void setup(void)
 {
-    ops = ft_operations_new();
-    found = (struct ft_diagnoses){0};
+    begin_table();
     for (size_t r = 0; r < RANKS; r++)
         now[r] = 1000 * MS;
-}
-
-static void teardown(void)
-{
-    ft_diagnoses_free(&found);
-    ft_operations_free(ops);
 }
 
 static void row(uint32_t rank, const char *comm, const char *function, uint64_t sequence,
                 uint64_t end_ns, uint32_t peer)
 {
-    char host[8];
-    struct ft_operation_row r = {.host = host,
-                                 .comm = comm,
-                                 .function = function,
-                                 .rank = rank,
-                                 .peer = peer,
-                                 .sequence = sequence,
-                                 .bytes = 1 << 20,
-                                 .start_ns = now[rank],
-                                 .end_ns = end_ns};
-
-    snprintf(host, sizeof(host), "h%u", rank / 4);
-    ck_assert_int_eq(ft_operations_add(ops, &r), 0);
-}
-
-/* A chance that repeats, between 0 and 1 ms. */
-static uint64_t some(uint64_t a, uint64_t b)
-{
-    return (a * 7919 + b * 104729 + a * b * 31) % 1000 * MS / 1000;
+    put_row((struct ft_operation_row){.comm = comm,
+                                      .function = function,
+                                      .rank = rank,
+                                      .peer = peer,
+                                      .sequence = sequence,
+                                      .bytes = 1 << 20,
+                                      .start_ns = now[rank],
+                                      .end_ns = end_ns},
+            4);
 }
 
 /* All ranks but those of a mask compute and join; extra: what one of them computes longer. */
@@ -72,13 +51,6 @@ static void step(uint64_t k, uint32_t late, uint64_t extra, uint64_t transfer)
         row(r, "world", "AllReduce", k, all + transfer + some(k, r) / 20, FT_OPERATIONS_NONE);
         now[r] = all + transfer + some(k, r) / 20;
     }
-}
-
-static void diagnose(size_t expected)
-{
-    ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
-    ck_assert_uint_eq(found.count, expected);
 }
 
 START_TEST(nothing_is_wrong)

@@ -9,55 +9,32 @@
 
 #include "lib/base/task.h"
 #include "lib/diagnosis/behind.h"
-#include "lib/diagnosis/diagnosis.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/table_rig.h"
 
-#define MS    1000000ULL
 #define RANKS 8
 #define STEPS 30
-#define NEVER FT_OPERATIONS_NEVER
-#define NONE  FT_OPERATIONS_NONE
 
-static struct ft_operations *ops;
-static struct ft_diagnoses found;
 static uint64_t now[RANKS];
 
 static void setup(void)
 {
-    ops = ft_operations_new();
-    found = (struct ft_diagnoses){0};
+    begin_table();
     for (size_t r = 0; r < RANKS; r++)
         now[r] = 1000 * MS;
-}
-
-static void teardown(void)
-{
-    ft_diagnoses_free(&found);
-    ft_operations_free(ops);
 }
 
 static void put(uint32_t rank, const char *comm, const char *function, uint64_t sequence,
                 uint64_t bytes, uint64_t start_ns, uint64_t end_ns, uint32_t peer)
 {
-    char host[16];
-    struct ft_operation_row r = {.host = host,
-                                 .comm = comm,
-                                 .function = function,
-                                 .rank = rank,
-                                 .peer = peer,
-                                 .sequence = sequence,
-                                 .bytes = bytes,
-                                 .start_ns = start_ns,
-                                 .end_ns = end_ns};
-
-    snprintf(host, sizeof(host), "h%u", rank / 4);
-    ck_assert_int_eq(ft_operations_add(ops, &r), 0);
-}
-
-/* A chance that repeats, between 0 and 1 ms. */
-static uint64_t some(uint64_t a, uint64_t b)
-{
-    return (a * 7919 + b * 104729 + a * b * 31) % 1000 * MS / 1000;
+    put_row((struct ft_operation_row){.comm = comm,
+                                      .function = function,
+                                      .rank = rank,
+                                      .peer = peer,
+                                      .sequence = sequence,
+                                      .bytes = bytes,
+                                      .start_ns = start_ns,
+                                      .end_ns = end_ns},
+            4);
 }
 
 /* Those of a mask join when they are ready, in 2 ms; now is when each left. */
@@ -80,15 +57,6 @@ static void compute(uint64_t k, uint64_t ns)
 {
     for (uint32_t r = 0; r < RANKS; r++)
         now[r] += ns + some(k, r);
-}
-
-static void diagnose(size_t expected)
-{
-    ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
-    for (size_t i = 0; i < found.count && found.count != expected; i++)
-        fprintf(stderr, "%s\n", found.items[i].reasons.text[0]);
-    ck_assert_uint_eq(found.count, expected);
 }
 
 static void expect(enum ft_syndrome syndrome, uint32_t process)

@@ -6,62 +6,29 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "lib/diagnosis/diagnosis.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/table_rig.h"
 
-#define MS    1000000ULL
 #define RANKS 8
 #define STEPS 30
-#define NEVER FT_OPERATIONS_NEVER
-#define NONE  FT_OPERATIONS_NONE
-
-static struct ft_operations *ops;
-static struct ft_diagnoses found;
-
-static void setup(void)
-{
-    ops = ft_operations_new();
-    found = (struct ft_diagnoses){0};
-}
-
-static void teardown(void)
-{
-    ft_diagnoses_free(&found);
-    ft_operations_free(ops);
-}
 
 static void put(uint32_t rank, const char *comm, const char *function, uint64_t sequence,
                 uint64_t start_ns, uint64_t end_ns, uint32_t peer)
 {
-    char host[16];
-    struct ft_operation_row r = {.host = host,
-                                 .comm = comm,
-                                 .function = function,
-                                 .rank = rank,
-                                 .peer = peer,
-                                 .sequence = sequence,
-                                 .bytes = 1 << 20,
-                                 .start_ns = start_ns,
-                                 .end_ns = end_ns};
-
-    snprintf(host, sizeof(host), "h%u", rank / 4);
-    ck_assert_int_eq(ft_operations_add(ops, &r), 0);
-}
-
-/* A chance that repeats, between 0 and 1 ms. */
-static uint64_t some(uint64_t a, uint64_t b)
-{
-    return (a * 7919 + b * 104729 + a * b * 31) % 1000 * MS / 1000;
+    put_row((struct ft_operation_row){.comm = comm,
+                                      .function = function,
+                                      .rank = rank,
+                                      .peer = peer,
+                                      .sequence = sequence,
+                                      .bytes = 1 << 20,
+                                      .start_ns = start_ns,
+                                      .end_ns = end_ns},
+            4);
 }
 
 /* At 30 s, long after what stands. */
-static void diagnose(size_t expected)
+static void diagnose_late(size_t expected)
 {
-    ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, 30000 * MS, &found), 0);
-    for (size_t i = 0; i < found.count && found.count != expected; i++)
-        fprintf(stderr, "%s\n", found.items[i].reasons.text[0]);
-    ck_assert_uint_eq(found.count, expected);
+    diagnose_at(30000 * MS, expected);
 }
 
 /* Each rank sends to all others of its four and receives from them in one launch, which ends when
@@ -69,7 +36,7 @@ static void diagnose(size_t expected)
  * wait for it. */
 START_TEST(launches_wait_for_a_late_rank)
 {
-    setup();
+    begin_table();
     for (uint64_t k = 0; k < STEPS; k++)
         for (uint32_t r = 0; r < RANKS; r++)
             for (uint32_t q = r / 4 * 4; q < r / 4 * 4 + 4; q++) {
@@ -83,7 +50,7 @@ START_TEST(launches_wait_for_a_late_rank)
                 put(r, r < 4 ? "ep0" : "ep1", "Send", k, start, end, q);
                 put(r, r < 4 ? "ep0" : "ep1", "Recv", k, start, end, q);
             }
-    diagnose(0);
+    diagnose_late(0);
     teardown();
 }
 END_TEST
@@ -92,7 +59,7 @@ END_TEST
  * Of two ranks the launch comes later than the send, and takes as long as both transfers. */
 START_TEST(a_launch_is_as_long_as_both_of_its_transfers)
 {
-    setup();
+    begin_table();
     for (uint64_t k = 0; k < STEPS; k++)
         for (uint32_t r = 0; r < RANKS; r += 2) {
             uint64_t send = (1000 + 100 * k) * MS, launch = r == 0 ? send + 5 * MS : send - 3 * MS;
@@ -103,7 +70,7 @@ START_TEST(a_launch_is_as_long_as_both_of_its_transfers)
             put(r, "pp", "Recv", k, launch, begin + 8 * MS + noise, r + 1);
             put(r, "pp", "Send", k, launch, begin + 8 * MS + noise, r + 1);
         }
-    diagnose(0);
+    diagnose_late(0);
     teardown();
 }
 END_TEST
@@ -112,7 +79,7 @@ END_TEST
  * receive. */
 START_TEST(a_transfer_of_a_launch_stands)
 {
-    setup();
+    begin_table();
     for (uint64_t k = 0; k <= STEPS; k++) {
         uint64_t begin = (1000 + 100 * k) * MS, end = begin + 4 * MS + some(k, 1) / 10;
         bool last = k == STEPS;
@@ -123,7 +90,7 @@ START_TEST(a_transfer_of_a_launch_stands)
         if (!last)
             put(1, "pp", "Recv", k, end, end + 4 * MS, 0);
     }
-    diagnose(1);
+    diagnose_late(1);
     ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_HANG);
     ck_assert_uint_eq(found.items[0].process, 1);
     ck_assert_uint_eq(found.items[0].peer, 0);
@@ -136,7 +103,7 @@ END_TEST
 START_TEST(transfers_of_launches_that_stand)
 {
     for (int all = 0; all < 2; all++) {
-        setup();
+        begin_table();
         for (uint64_t k = 0; k <= STEPS; k++)
             for (uint32_t r = 0; r < RANKS; r++)
                 for (uint32_t q = 0; q < RANKS; q++) {
@@ -149,7 +116,7 @@ START_TEST(transfers_of_launches_that_stand)
                     put(r, "ep", "Send", k, begin, end, q);
                     put(r, "ep", "Recv", k, begin, end, q);
                 }
-        diagnose(1);
+        diagnose_late(1);
         ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_HANG);
         ck_assert_uint_eq(found.items[0].process, all ? NONE : 4);
         ck_assert_uint_eq(found.items[0].peer, NONE);
@@ -173,10 +140,10 @@ static void call_ahead(uint64_t k, bool stands)
 /* Who has called an operation may not have begun it: its own work may be what does not end. */
 START_TEST(what_was_called_may_not_have_begun)
 {
-    setup();
+    begin_table();
     for (uint64_t k = 0; k <= STEPS; k++)
         call_ahead(k, k == STEPS);
-    diagnose(1);
+    diagnose_late(1);
     ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_HANG);
     ck_assert_uint_eq(found.items[0].process, NONE);
     ck_assert(found.items[0].confidence < 0.7);
@@ -188,7 +155,7 @@ END_TEST
 /* One rank calls two collectives in another order; all have called both, and none ends. */
 START_TEST(another_order_of_calls)
 {
-    setup();
+    begin_table();
     for (uint64_t k = 0; k <= STEPS; k++) {
         bool last = k == STEPS;
 
@@ -204,7 +171,7 @@ START_TEST(another_order_of_calls)
                 NONE);
         }
     }
-    diagnose(1);
+    diagnose_late(1);
     ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_MISMATCH);
     ck_assert_uint_eq(found.items[0].process, 6);
     teardown();
@@ -215,7 +182,7 @@ END_TEST
  * rank 0 leaves later than others, which have left before rank 1 came. */
 START_TEST(the_root_waits_for_a_late_rank)
 {
-    setup();
+    begin_table();
     for (uint64_t k = 0; k < STEPS; k++) {
         uint64_t begin = (1000 + 200 * k) * MS, at = 0;
 

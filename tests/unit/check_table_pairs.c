@@ -6,54 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/diagnosis/diagnosis.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/table_rig.h"
 
-#define MS    1000000ULL
 #define RANKS 16
 #define STEPS 40
 #define SEND  (4 * MS)
 
-static struct ft_operations *ops;
-static struct ft_diagnoses found;
 static uint64_t now[RANKS];
 static uint32_t of_host; /* ranks */
 
 static void setup(uint32_t ranks_of_host)
 {
     of_host = ranks_of_host;
-    ops = ft_operations_new();
-    found = (struct ft_diagnoses){0};
+    begin_table();
     for (size_t r = 0; r < RANKS; r++)
         now[r] = 1000 * MS;
-}
-
-static void teardown(void)
-{
-    ft_diagnoses_free(&found);
-    ft_operations_free(ops);
 }
 
 static void put(uint32_t rank, const char *function, uint64_t sequence, uint64_t end_ns,
                 uint32_t peer)
 {
-    char host[16];
-    struct ft_operation_row r = {.host = host,
-                                 .comm = "p",
-                                 .function = function,
-                                 .rank = rank,
-                                 .peer = peer,
-                                 .sequence = sequence,
-                                 .bytes = 1 << 20,
-                                 .start_ns = now[rank],
-                                 .end_ns = end_ns};
-
-    snprintf(host, sizeof(host), "h%u", rank / of_host);
-    ck_assert_int_eq(ft_operations_add(ops, &r), 0);
+    put_row((struct ft_operation_row){.comm = "p",
+                                      .function = function,
+                                      .rank = rank,
+                                      .peer = peer,
+                                      .sequence = sequence,
+                                      .bytes = 1 << 20,
+                                      .start_ns = now[rank],
+                                      .end_ns = end_ns},
+            of_host);
 }
 
 /* A chance that repeats, between 0 and 1 (splitmix64). */
-static double some(uint64_t a, uint64_t b)
+static double jitter(uint64_t a, uint64_t b)
 {
     uint64_t x = (a << 32 | b) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -65,7 +50,7 @@ static double some(uint64_t a, uint64_t b)
 static void transfer(uint64_t k, uint32_t from, uint32_t to, double longer)
 {
     uint64_t both = now[from] > now[to] ? now[from] : now[to];
-    uint64_t end = both + (uint64_t)((double)SEND * longer * (1 + 0.1 * some(k, from)));
+    uint64_t end = both + (uint64_t)((double)SEND * longer * (1 + 0.1 * jitter(k, from)));
 
     put(from, "Send", k, end, to);
     put(to, "Recv", k, end, from);
@@ -86,8 +71,8 @@ static void chain(double all, uint32_t slow, double longer)
                 times *= all;
             if (k > STEPS / 3 * 2 && from == slow)
                 times *= longer;
-            now[from] += 10 * MS + (uint64_t)(MS * some(k, i));
-            transfer(k, from, to, times * (1 + 0.1 * some(i, k / 8)));
+            now[from] += 10 * MS + (uint64_t)(MS * jitter(k, i));
+            transfer(k, from, to, times * (1 + 0.1 * jitter(i, k / 8)));
         }
     ck_assert_int_eq(ft_operations_finish(ops), 0);
     ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
@@ -100,11 +85,11 @@ static void noisy_chain(uint64_t seed, uint32_t slow)
         for (uint32_t i = 0; i < 2 * (RANKS - 1); i++) {
             bool back = i >= RANKS - 1, noisy = k >= STEPS - 7;
             uint32_t from = back ? 2 * (RANKS - 1) - i : i, to = back ? from - 1 : from + 1;
-            double times = 1 + 0.1 * some(seed + i, k);
+            double times = 1 + 0.1 * jitter(seed + i, k);
 
             if (noisy)
-                times = (1 + 2 * some(seed, 2 * k + back)) *
-                        (0.7 + 0.6 * some(seed, 1000 + k * RANKS + from));
+                times = (1 + 2 * jitter(seed, 2 * k + back)) *
+                        (0.7 + 0.6 * jitter(seed, 1000 + k * RANKS + from));
             if (k > STEPS / 3 && from == slow)
                 times *= 2;
             now[from] += 10 * MS;

@@ -12,11 +12,11 @@ tests_unit_check_csv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_csv_LDADD = lib/diagnosis/libftdiagnosis.a lib/base/libftbase.a $(XXHASH_LIBS) \
 	$(CHECK_LIBS) -lm
 
-tests_unit_check_diagnosis_SOURCES = tests/unit/check_diagnosis.c tests/unit/unit.h
+tests_unit_check_diagnosis_SOURCES = tests/unit/check_diagnosis.c tests/unit/table_rig.h tests/unit/unit.h
 tests_unit_check_diagnosis_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_diagnosis_LDADD = $(tests_unit_check_csv_LDADD)
 
-tests_unit_check_diagnosis_tables_SOURCES = tests/unit/check_diagnosis_tables.c tests/unit/unit.h
+tests_unit_check_diagnosis_tables_SOURCES = tests/unit/check_diagnosis_tables.c tests/unit/table_rig.h tests/unit/unit.h
 tests_unit_check_diagnosis_tables_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_diagnosis_tables_LDADD = $(tests_unit_check_csv_LDADD)
 
@@ -44,11 +44,11 @@ tests_unit_check_table_clocks_SOURCES = tests/unit/check_table_clocks.c tests/un
 tests_unit_check_table_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_table_clocks_LDADD = $(tests_unit_check_csv_LDADD)
 
-tests_unit_check_table_launches_SOURCES = tests/unit/check_table_launches.c tests/unit/unit.h
+tests_unit_check_table_launches_SOURCES = tests/unit/check_table_launches.c tests/unit/table_rig.h tests/unit/unit.h
 tests_unit_check_table_launches_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_table_launches_LDADD = $(tests_unit_check_csv_LDADD)
 
-tests_unit_check_table_pairs_SOURCES = tests/unit/check_table_pairs.c tests/unit/unit.h
+tests_unit_check_table_pairs_SOURCES = tests/unit/check_table_pairs.c tests/unit/table_rig.h tests/unit/unit.h
 tests_unit_check_table_pairs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_table_pairs_LDADD = $(tests_unit_check_csv_LDADD)
 
