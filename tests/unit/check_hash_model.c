@@ -7,6 +7,7 @@
 #include "lib/fabric/evenness.h"
 #include "lib/fabric/hash_model.h"
 #include "lib/fabric/weights.h"
+#include "tests/unit/switch_hashes.h"
 #include "tests/unit/unit.h"
 
 #define FLOWS 1200
@@ -18,31 +19,17 @@ struct key {
     uint8_t b[14];
 };
 
-static uint32_t crc(const struct key *k, uint32_t polynomial, unsigned width, uint32_t seed)
+static uint32_t by_crc16(const struct key *k)
 {
-    uint32_t top = 1u << (width - 1), mask = top | (top - 1), r = seed & mask;
-
-    for (unsigned i = 0; i < sizeof(k->b); i++) {
-        for (int bit = 7; bit >= 0; bit--) {
-            uint32_t in = k->b[i] >> bit & 1, out = r & top ? 1 : 0;
-
-            r = (r << 1 ^ (in ^ out ? polynomial : 0)) & mask;
-        }
-    }
-    return r;
+    return crc16(k->b, sizeof(k->b), 0xffff);
 }
 
-static uint32_t crc16(const struct key *k)
+static uint32_t by_crc32(const struct key *k)
 {
-    return crc(k, 0x1021, 16, 0xffff);
+    return crc32(k->b, sizeof(k->b), 0x12345678) >> 7;
 }
 
-static uint32_t crc32(const struct key *k)
-{
-    return crc(k, 0x04c11db7, 32, 0x12345678) >> 7;
-}
-
-static uint32_t fold(const struct key *k)
+static uint32_t by_fold(const struct key *k)
 {
     uint32_t x = 0;
 
@@ -69,26 +56,26 @@ static uint32_t always(const struct key *k)
 /* Only half of the links, as where two tiers use the same hash. */
 static uint32_t polarised(const struct key *k)
 {
-    return crc16(k) & 6;
+    return by_crc16(k) & 6;
 }
 
 /* Resilient tables: 64 buckets by CRC-16, dealt to eight links in turns; what is left when the last
  * one fails, its buckets dealt to the others; and when it has half of them back. */
 static uint32_t dealt(const struct key *k)
 {
-    return crc16(k) & 7;
+    return by_crc16(k) & 7;
 }
 
 static uint32_t dealt_anew(const struct key *k)
 {
-    uint32_t bucket = crc16(k) & 63;
+    uint32_t bucket = by_crc16(k) & 63;
 
     return bucket % 8 == 7 ? bucket / 8 % 7 : bucket % 8;
 }
 
 static uint32_t half_back(const struct key *k)
 {
-    uint32_t bucket = crc16(k) & 63;
+    uint32_t bucket = by_crc16(k) & 63;
 
     return bucket % 8 == 7 && bucket & 8 ? bucket / 8 % 7 : bucket % 8;
 }
@@ -169,11 +156,11 @@ static void predict(const struct ft_hash_model *m, unsigned *predicted, unsigned
 }
 
 static const struct fabric linear[] = {
-    {crc16, 2, false, false, 0},  {crc16, 4, false, false, 0},    {crc16, 8, true, false, 0},
-    {crc16, 16, false, true, 0},  {crc16, 64, true, true, 0},     {crc32, 4, true, true, 0},
-    {crc32, 8, false, false, 0},  {crc32, 32, false, true, 0},    {crc32, 64, true, false, 0},
-    {fold, 4, false, false, 0},   {fold, 16, true, true, 0},      {fold, 64, false, false, 0},
-    {always, 4, false, false, 0}, {polarised, 8, false, true, 0},
+    {by_crc16, 2, false, false, 0}, {by_crc16, 4, false, false, 0}, {by_crc16, 8, true, false, 0},
+    {by_crc16, 16, false, true, 0}, {by_crc16, 64, true, true, 0},  {by_crc32, 4, true, true, 0},
+    {by_crc32, 8, false, false, 0}, {by_crc32, 32, false, true, 0}, {by_crc32, 64, true, false, 0},
+    {by_fold, 4, false, false, 0},  {by_fold, 16, true, true, 0},   {by_fold, 64, false, false, 0},
+    {always, 4, false, false, 0},   {polarised, 8, false, true, 0},
 };
 
 /* As fabrictrace.hash.v1 has it, whatever machine the daemon and the tool run on. */
@@ -215,15 +202,15 @@ static const struct {
     const char *name;
     struct fabric fabric;
 } measured[] = {
-    {"CRC-16, 4 links", {crc16, 4, false, false, 0}},
-    {"CRC-16, 8 links, with the port of entry", {crc16, 8, true, false, 0}},
-    {"CRC-16, 64 links", {crc16, 64, false, true, 0}},
-    {"CRC-32 with a seed, 4 links, with the port of entry", {crc32, 4, true, true, 0}},
-    {"CRC-32 with a seed, 16 links", {crc32, 16, false, false, 0}},
-    {"CRC-32 with a seed, 64 links, with the port of entry", {crc32, 64, true, false, 0}},
-    {"XOR, 4 links", {fold, 4, false, false, 0}},
-    {"XOR, 16 links, with the port of entry", {fold, 16, true, true, 0}},
-    {"XOR, 64 links", {fold, 64, false, false, 0}},
+    {"CRC-16, 4 links", {by_crc16, 4, false, false, 0}},
+    {"CRC-16, 8 links, with the port of entry", {by_crc16, 8, true, false, 0}},
+    {"CRC-16, 64 links", {by_crc16, 64, false, true, 0}},
+    {"CRC-32 with a seed, 4 links, with the port of entry", {by_crc32, 4, true, true, 0}},
+    {"CRC-32 with a seed, 16 links", {by_crc32, 16, false, false, 0}},
+    {"CRC-32 with a seed, 64 links, with the port of entry", {by_crc32, 64, true, false, 0}},
+    {"XOR, 4 links", {by_fold, 4, false, false, 0}},
+    {"XOR, 16 links, with the port of entry", {by_fold, 16, true, true, 0}},
+    {"XOR, 64 links", {by_fold, 64, false, false, 0}},
     {"resilient table, 8 links", {dealt, 8, false, true, 0}},
     {"CRC-16, 8 links, of which 4 are never chosen", {polarised, 8, false, true, 0}},
 };
@@ -270,8 +257,9 @@ START_TEST(a_few_hundred_flows_are_enough)
 END_TEST
 
 static const struct fabric other[] = {
-    {mixed, 4, false, false, 0},      {mixed, 2, false, false, 0},     {mixed, 64, true, false, 0},
-    {crc16, 6, false, false, 0},      {crc32, 3, false, false, 0},     {crc32, 48, false, false, 0},
+    {mixed, 4, false, false, 0},      {mixed, 2, false, false, 0},
+    {mixed, 64, true, false, 0},      {by_crc16, 6, false, false, 0},
+    {by_crc32, 3, false, false, 0},   {by_crc32, 48, false, false, 0},
     {dealt_anew, 7, false, false, 0}, {half_back, 8, false, false, 0},
 };
 
@@ -363,7 +351,7 @@ START_TEST(what_is_linear_in_a_part_is_predicted_for_what_was_seen)
 {
     /* Of the last one's address each bit is the sum of the others'. */
     static const uint32_t to[] = {0, 1, 3, 6};
-    const struct fabric f = {crc32, 8, false, false, 0};
+    const struct fabric f = {by_crc32, 8, false, false, 0};
     unsigned predicted = 0, fresh = 0;
     struct ft_hash_model m;
 
@@ -394,7 +382,7 @@ END_TEST
 
 START_TEST(one_pair_needs_two_dozen_flows)
 {
-    const struct fabric f = {crc16, 16, false, true, 0};
+    const struct fabric f = {by_crc16, 16, false, true, 0};
     struct ft_hash_model m;
 
     state = 1;
@@ -414,7 +402,7 @@ END_TEST
 /* The linear part holds for other destinations too: one flow to each gives the rest. */
 START_TEST(one_flow_to_another_destination_is_enough)
 {
-    const struct fabric f = {crc32, 8, false, false, 0};
+    const struct fabric f = {by_crc32, 8, false, false, 0};
     struct ft_hash_flow fresh;
     struct ft_hash_model m;
 
@@ -437,7 +425,7 @@ END_TEST
 
 START_TEST(a_flow_in_a_hundred_on_another_link_is_seen_through)
 {
-    const struct fabric f = {crc16, 8, true, false, 100};
+    const struct fabric f = {by_crc16, 8, true, false, 100};
     unsigned predicted, right;
     struct ft_hash_model m;
 
@@ -448,7 +436,7 @@ START_TEST(a_flow_in_a_hundred_on_another_link_is_seen_through)
     ck_assert_uint_gt(predicted, 350);
     ck_assert_uint_ge(right, predicted * 97 / 100);
     for (unsigned i = TRAIN; i < FLOWS; i++) {
-        const struct fabric clean = {crc16, 8, true, false, 0};
+        const struct fabric clean = {by_crc16, 8, true, false, 0};
 
         make_flow(&flows[i], &clean, chance(32), chance(200), (uint16_t)(0xc000 + chance(0x4000)));
     }
@@ -465,7 +453,8 @@ static uint32_t ports_only(const struct key *k)
 
 START_TEST(what_is_hashed_is_reported)
 {
-    const struct fabric with = {crc16, 8, true, false, 0}, without = {crc16, 8, false, false, 0},
+    const struct fabric with = {by_crc16, 8, true, false, 0},
+                        without = {by_crc16, 8, false, false, 0},
                         ports = {ports_only, 8, false, false, 0};
     const struct {
         const struct fabric *fabric;
@@ -534,7 +523,7 @@ END_TEST
 
 START_TEST(links_that_no_flow_can_take_are_named)
 {
-    const struct fabric f = {polarised, 8, false, false, 0}, whole = {crc16, 8, false, false, 0};
+    const struct fabric f = {polarised, 8, false, false, 0}, whole = {by_crc16, 8, false, false, 0};
     struct ft_hash_model m;
 
     make_flows(&f);
@@ -554,7 +543,7 @@ END_TEST
  * same. */
 START_TEST(queue_pairs_are_hashed_or_apart)
 {
-    static const struct fabric f = {crc16, 8, false, false, 0};
+    static const struct fabric f = {by_crc16, 8, false, false, 0};
     struct ft_hash_qps qps;
     bool takes;
 

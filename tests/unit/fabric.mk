@@ -98,7 +98,7 @@ tests_unit_check_spread_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(
 
 check_PROGRAMS += tests/unit/check_hash_model
 TESTS += tests/unit/check_hash_model
-tests_unit_check_hash_model_SOURCES = tests/unit/check_hash_model.c tests/unit/unit.h
+tests_unit_check_hash_model_SOURCES = tests/unit/check_hash_model.c tests/unit/switch_hashes.h tests/unit/unit.h
 tests_unit_check_hash_model_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_hash_model_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
