@@ -7,7 +7,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { axe, check, newPage, settled, summary, withBrowser } from './browser.mjs';
-import { Paper, serve } from './paper.mjs';
+import { Paper, STILL_MS, withPaper } from './paper.mjs';
 
 const [files, shots] = process.argv.slice(2);
 const VIEWS = [
@@ -15,20 +15,8 @@ const VIEWS = [
     'link/leaf1/Ethernet50', 'switch/leaf3', 'host/gpu1',
 ];
 const LOOKS = [['light', {}], ['dark', { dark: true }], ['phone', { width: 390, height: 844 }]];
-const STILL_MS = 3_600_000; // no window closes while a picture is taken
 
 const heading = (page) => page.locator('main h1').first().textContent();
-
-async function withPaper(options, work) {
-    const paper = new Paper(options);
-    const server = await serve(paper, files);
-    try {
-        await work(`http://127.0.0.1:${server.address().port}/`, paper);
-    } finally {
-        server.closeAllConnections();
-        server.close();
-    }
-}
 
 function silent(page, what) {
     check(`${what}: nothing complains in the console`, page.complaints.length === 0, page.complaints.slice(0, 5).join('; '));
@@ -300,7 +288,7 @@ const part = process.argv[4]; // for who works on it
 
 await withBrowser(async (context) => {
     if (!part || part === 'small')
-        await withPaper({ windowMs: STILL_MS }, async (url, paper) => {
+        await withPaper(new Paper({ windowMs: STILL_MS }), files, async (url, paper) => {
             await allViews(context, url);
             await moments(context, url, paper);
             await diagnosis(context, url);
@@ -309,8 +297,8 @@ await withBrowser(async (context) => {
             await inPart(context, url, paper);
             await hostile(context, url, paper);
         });
-    if (!part || part === 'live') await withPaper({ windowMs: 1000 }, (url) => live(context, url));
+    if (!part || part === 'live') await withPaper(new Paper({ windowMs: 1000 }), files, (url) => live(context, url));
     if (!part || part === 'large')
-        await withPaper({ leaves: 512, spines: 32, flows: 100_000, windowMs: STILL_MS }, (url, paper) => large(context, url, paper));
+        await withPaper(new Paper({ leaves: 512, spines: 32, flows: 100_000, windowMs: STILL_MS }), files, (url, paper) => large(context, url, paper));
 });
 process.exit(summary());

@@ -4,21 +4,9 @@
 //
 // usage: check_states.mjs FILES FOLDER [PART]    FILES: the page as built
 import { axe, check, newPage, settled, summary, withBrowser } from './browser.mjs';
-import { Paper, serve } from './paper.mjs';
+import { Paper, STILL_MS, withPaper } from './paper.mjs';
 
 const [files, , part] = process.argv.slice(2);
-const STILL_MS = 3_600_000; // no window closes meanwhile
-
-async function withPaper(options, work) {
-    const paper = new Paper({ windowMs: STILL_MS, ...options });
-    const server = await serve(paper, files);
-    try {
-        await work(`http://127.0.0.1:${server.address().port}/`, paper);
-    } finally {
-        server.closeAllConnections();
-        server.close();
-    }
-}
 
 async function shown(page, url, hash) {
     await page.goto('about:blank');
@@ -375,7 +363,7 @@ const PARTS = { night, large, hostile, jobs, more, back, wide, when, stands, bad
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {
         if (part && part !== name) continue;
-        await withPaper(work.paper ?? {}, async (url, paper) => {
+        await withPaper(new Paper({ windowMs: STILL_MS, ...work.paper }), files, async (url, paper) => {
             const page = await newPage(context);
             await work(page, url, paper);
             const wrong = await axe(page);

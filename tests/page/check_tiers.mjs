@@ -6,26 +6,14 @@
 // usage: check_tiers.mjs FILES FOLDER    FILES: the page as built
 import { join } from 'node:path';
 import { axe, check, newPage, settled, summary, withBrowser } from './browser.mjs';
-import { serve } from './paper.mjs';
+import { STILL_MS, withPaper } from './paper.mjs';
 import { Tiers } from './tiers.mjs';
 
 const [files, shots] = process.argv.slice(2);
 const LOOKS = [['light', {}], ['dark', { dark: true }], ['phone', { width: 390, height: 844 }]];
 const VIEWS = ['fabric', 'imbalance', 'links', 'switch/spine1', 'switch/super1', 'link/spine1/Ethernet101', 'imbalance/group/spine1%2Fup'];
-const STILL_MS = 3_600_000; // no window closes meanwhile
 
 const heading = (page) => page.locator('main h1').first().textContent();
-
-async function withTiers(options, work) {
-    const paper = new Tiers({ windowMs: STILL_MS, ...options });
-    const server = await serve(paper, files);
-    try {
-        await work(`http://127.0.0.1:${server.address().port}/`, paper);
-    } finally {
-        server.closeAllConnections();
-        server.close();
-    }
-}
 
 async function looks(context, url, size, views) {
     for (const [look, options] of LOOKS) {
@@ -117,11 +105,11 @@ async function matrices(context, url, paper) {
 }
 
 await withBrowser(async (context) => {
-    await withTiers({ pods: 2, leaves: 3, spines: 2, reach: 2 }, async (url, paper) => {
+    await withPaper(new Tiers({ windowMs: STILL_MS, pods: 2, leaves: 3, spines: 2, reach: 2 }), files, async (url, paper) => {
         await looks(context, url, 'small', VIEWS);
         await drawn(context, url, paper);
     });
-    await withTiers({ pods: 16, leaves: 32, spines: 8, reach: 8, flows: 20_000 }, async (url, paper) => {
+    await withPaper(new Tiers({ windowMs: STILL_MS, pods: 16, leaves: 32, spines: 8, reach: 8, flows: 20_000 }), files, async (url, paper) => {
         await looks(context, url, 'large', ['fabric']);
         await matrices(context, url, paper);
     });

@@ -456,6 +456,19 @@ export function serve(paper, files, port = 0) {
     return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve(server)));
 }
 
+export const STILL_MS = 3_600_000; // no window closes meanwhile
+
+/** Serves the page in files over a fabric while work(url, paper) is done. */
+export async function withPaper(paper, files, work) {
+    const server = await serve(paper, files);
+    try {
+        await work(`http://127.0.0.1:${server.address().port}/`, paper);
+    } finally {
+        server.closeAllConnections();
+        server.close();
+    }
+}
+
 function option(label, standard) {
     const at = process.argv.indexOf(`--${label}`);
     return at < 0 ? standard : process.argv[at + 1];
