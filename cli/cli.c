@@ -21,6 +21,7 @@
 #include "cli/live/live.h"
 #include "cli/live/replay.h"
 #include "cli/loads.h"
+#include "cli/output/choice.h"
 #include "cli/plan/plan.h"
 #include "cli/plan/plan_files.h"
 #include "cli/plan/plan_job.h"
@@ -30,6 +31,32 @@
 #include "cli/traces/astra.h"
 #include "cli/traces/chakra.h"
 #include "cli/whatif/whatif.h"
+
+/* Whether the daemon sends all, and --limit chooses here: of events the newest, of tables the rows
+ * that come first. */
+static bool chooses(const struct ft_args *args)
+{
+    return args->limit &&
+           (args->command == FT_COMMAND_EVENTS || args->command == FT_COMMAND_LINKS ||
+            args->command == FT_COMMAND_IMBALANCE);
+}
+
+/* The same for --json. -ENOMEM. */
+static int limit(const struct ft_args *args, struct ft_answer *answer)
+{
+    const struct ft_value *records = ft_value_get(ft_answer_root(answer), "records");
+    bool *keep;
+
+    if (!args->json || !chooses(args))
+        return 0;
+    keep = args->command == FT_COMMAND_EVENTS ? ft_choice_newest(records, args->limit)
+                                              : ft_choice_first(records, args->limit);
+    if (!keep)
+        return -ENOMEM;
+    ft_answer_keep(answer, keep);
+    free(keep);
+    return 0;
+}
 
 /* window, since: that the answer is of, where it is not the last window; NULL. */
 static int show(const struct ft_args *args, const struct ft_value *root,
@@ -56,7 +83,7 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         return ft_export_topology(stdout, root);
     ft_screen_init(&screen, stdout);
     screen.err = stderr;
-    screen.layout = (struct ft_layout){args->sort, args->columns};
+    screen.layout = (struct ft_layout){args->sort, args->columns, chooses(args) ? args->limit : 0};
     screen.window = window;
     screen.since = since;
     if (args->wide)
@@ -99,7 +126,9 @@ static int ask(const struct ft_args *args, int *failed)
         if (past)
             window = ft_value_at(ft_value_get(ft_answer_root(past), "records"), 0);
         standing = stands(args, ft_answer_root(answer));
-        *failed = show(args, ft_answer_root(answer), window, args->has_from ? &since : NULL);
+        *failed = limit(args, answer);
+        if (*failed == 0)
+            *failed = show(args, ft_answer_root(answer), window, args->has_from ? &since : NULL);
         rc = standing ? FT_EXIT_STANDS : EX_OK;
     }
     ft_answer_free(answer);

@@ -29,6 +29,7 @@ cli_libftcli_a_SOURCES = \
 	cli/live/replay.c cli/live/replay.h \
 	cli/live/show_digest.c cli/live/show_digest.h \
 	cli/output/answer.c cli/output/answer.h \
+	cli/output/choice.c cli/output/choice.h \
 	cli/output/grid.c cli/output/grid.h \
 	cli/output/matrix.c cli/output/matrix.h \
 	cli/output/rows.h \

@@ -121,9 +121,12 @@ static int check_together(const struct ft_args *args, FILE *err)
     return 0;
 }
 
-/* The same of the times that events are asked for. */
+/* The same of events, and of the times that they are asked for. */
 static int check_events(const struct ft_args *args, FILE *err)
 {
+    if (args->follow && args->limit)
+        return ft_args_complain(err, args->command,
+                                "--follow prints each event: it cannot be combined with --limit");
     if (!args->has_from && !args->has_to)
         return 0;
     if (args->follow)
@@ -170,6 +173,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         (args->records || args->flows || args->chakra))
         return ft_args_complain(err, args->command,
                                 "--at names a window of the daemon: files have none");
+    if (args->loads && args->limit)
+        return ft_args_complain(err, args->command, "--loads has one row: leave out --limit");
     if (args->loads && args->has_at)
         return ft_args_complain(err, args->command,
                                 "--loads does not ask the daemon: it cannot be combined with --at");

@@ -61,6 +61,7 @@ struct ft_args {
     bool version;
     const char *state, *host, *group, *kind; /* filters, NULL: all */
     const char *switch_name;                 /* likewise */
+    const char *severity;                    /* of events, at least; NULL: any */
     const char *comm, *op;                   /* of matrix and ranks, NULL: all */
     enum ft_matrix_by by;
     bool messages, csv;
@@ -88,7 +89,7 @@ struct ft_args {
     bool wide;                  /* no column is cut or left out */
     const char *sort, *columns; /* of a table, NULL: as it is */
     unsigned interval_s;        /* between two pictures of top, two requests of follow */
-    uint64_t limit;             /* 0: the daemon's */
+    uint64_t limit;             /* 0: the daemon's, or all */
     uint64_t *loads;            /* of --loads; freed by ft_args_free() */
     size_t load_count;
     const char *job;        /* of paths, events, a diagnosis, moves, plan, export; NULL: all */

@@ -14,16 +14,16 @@ const struct ft_args_command ft_args_commands[FT_COMMANDS] = {
         {"paths",
          "[--state STATE] [--host HOST] [--switch SWITCH] [--job JOB] [--flow FLOW] [--limit N]",
          "the leaf-spine path of every flow, now"},
-    [FT_COMMAND_LINKS] = {"links", "[--group GROUP] [--switch SWITCH]",
+    [FT_COMMAND_LINKS] = {"links", "[--group GROUP] [--switch SWITCH] [--limit N]",
                           "load of every directed link, last window"},
-    [FT_COMMAND_IMBALANCE] = {"imbalance", "[--loads N,N,...]",
+    [FT_COMMAND_IMBALANCE] = {"imbalance", "[--limit N] | --loads N,N,...",
                               "how uneven each ECMP group is, and whether chance explains it"},
     [FT_COMMAND_COLLISIONS] = {"collisions", "",
                                "links that carry several elephants while a sibling has room"},
     [FT_COMMAND_EVENTS] =
         {"events",
-         "[--kind KIND] [--host HOST] [--switch SWITCH] [--job JOB] [--since TIME] [--until TIME] "
-         "| --follow [--interval SECONDS]",
+         "[--severity LEVEL] [--kind KIND] [--host HOST] [--switch SWITCH] [--job JOB] "
+         "[--limit N] [--since TIME] [--until TIME] | --follow [--interval SECONDS]",
          "what is wrong now, or was: collisions, links down, silent exporters ..."},
     [FT_COMMAND_TOP] = {"top", "[--interval SECONDS]",
                         "the fabric at a glance, kept fresh: events, groups, fullest links"},

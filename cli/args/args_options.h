@@ -76,7 +76,8 @@ enum {
     OPT_UNTIL,
     OPT_SWITCH,
     OPT_JOB,
-    OPT_FILTER
+    OPT_FILTER,
+    OPT_SEVERITY
 };
 
 /* Where the daemon and the brokers are unless said otherwise. */

@@ -165,6 +165,19 @@ static int parse_filter(struct ft_args *args, const char *value, FILE *err)
     return 0;
 }
 
+static int parse_severity(struct ft_args *args, const char *value, FILE *err)
+{
+    const char *known = ft_args_choices(FT_COMMAND_EVENTS, OPT_SEVERITY);
+
+    for (const char *at = known; *at; at += strcspn(at, " "), at += strspn(at, " "))
+        if (strcspn(at, " ") == strlen(value) && strncmp(at, value, strlen(value)) == 0)
+            args->severity = value;
+    return args->severity == value
+               ? 0
+               : ft_args_complain(err, args->command, "'%s' is not a severity: these are: %s",
+                                  value, known);
+}
+
 int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
 {
     static const char *const states[] = {"resolved", "partial", "multipath", "unresolved"};
@@ -215,6 +228,8 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
     case OPT_KIND:
         args->kind = value;
         break;
+    case OPT_SEVERITY:
+        return parse_severity(args, value, err);
     case OPT_FOLLOW:
         args->follow = true;
         break;

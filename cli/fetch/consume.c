@@ -298,7 +298,7 @@ static int print_table(struct consumer *c)
         ft_answer_clean(answer);
         ft_screen_init(&screen, stdout);
         screen.err = stderr;
-        screen.layout = (struct ft_layout){c->args->sort, c->args->columns};
+        screen.layout = (struct ft_layout){c->args->sort, c->args->columns, 0};
         if (c->args->wide)
             screen.width = 0;
         rc = show_records(c, &screen, ft_answer_root(answer));

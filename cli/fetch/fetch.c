@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/output/choice.h"
 #include "cli/output/units.h"
 #include "lib/base/secret.h"
 #include "lib/io/http/http.h"
@@ -128,7 +129,9 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         add_number(w, &separator, "to_ms", args->to_ms);
     if (args->has_at)
         add_number(w, &separator, "at_ms", args->at_ms);
-    if (args->limit)
+    /* Of these all are needed: to find the newest, or those that are first once they are sorted. */
+    if (args->limit && args->command != FT_COMMAND_EVENTS && args->command != FT_COMMAND_LINKS &&
+        args->command != FT_COMMAND_IMBALANCE)
         add_number(w, &separator, "limit", args->limit);
     ft_write_u8(w, 0);
 }
@@ -492,6 +495,21 @@ static int unknown_name(const struct ft_args *args, FILE *err)
     return named.status;
 }
 
+/* Leaves events out that are less grave. An exit status. */
+static int keep_severe(const struct ft_args *args, struct ft_answer *answer, FILE *err)
+{
+    bool *keep =
+        ft_choice_severity(ft_value_get(ft_answer_root(answer), "records"), args->severity);
+
+    if (!keep) {
+        fputs("fabrictrace: no memory\n", err);
+        return EX_OSERR;
+    }
+    ft_answer_keep(answer, keep);
+    free(keep);
+    return 0;
+}
+
 int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
 {
     const struct ft_value *records;
@@ -505,6 +523,8 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err)
     else if (records && ft_value_count(records) == 0 &&
              (args->host || args->switch_name || args->group || args->comm || args->job))
         rc = unknown_name(args, err);
+    if (rc == 0 && args->severity)
+        rc = keep_severe(args, *answer, err);
     if (rc) {
         ft_answer_free(*answer);
         *answer = NULL;

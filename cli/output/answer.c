@@ -73,6 +73,15 @@ void ft_answer_clean(struct ft_answer *answer)
     clean(answer->root);
 }
 
+void ft_answer_keep(struct ft_answer *answer, const bool *keep)
+{
+    json_t *records = json_object_get(answer->root, "records");
+
+    for (size_t i = json_array_size(records); i > 0; i--)
+        if (!keep[i - 1])
+            json_array_remove(records, i - 1);
+}
+
 void ft_answer_free(struct ft_answer *answer)
 {
     if (!answer)

@@ -20,6 +20,9 @@ struct ft_answer *ft_answer_parse(const char *text, size_t len, char *error, siz
 /* Makes every text one that a terminal may see (cli/output/safe.h). */
 void ft_answer_clean(struct ft_answer *answer);
 
+/* Keeps of its records those that are marked, an item of keep for each. */
+void ft_answer_keep(struct ft_answer *answer, const bool *keep);
+
 void ft_answer_free(struct ft_answer *answer);
 const struct ft_value *ft_answer_root(const struct ft_answer *answer);
 

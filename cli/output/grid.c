@@ -41,7 +41,7 @@ void ft_screen_init(struct ft_screen *screen, FILE *out)
 
     screen->out = out;
     screen->err = NULL;
-    screen->layout = (struct ft_layout){NULL, NULL};
+    screen->layout = (struct ft_layout){NULL, NULL, 0};
     screen->window = NULL;
     screen->since = NULL;
     screen->watch = NULL;
@@ -514,6 +514,7 @@ static void report_row(const struct ft_grid *grid, const struct ft_grid_watch *w
 int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, unsigned indent)
 {
     const struct ft_layout *layout = &screen->layout;
+    size_t count = ft_grid_rows(grid);
     struct order order = {.grid = grid, .column = SIZE_MAX};
     struct row *rows;
     size_t *width;
@@ -537,7 +538,9 @@ int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, un
         report_row(grid, screen->watch, width, SIZE_MAX);
         print_row(grid, screen, width, indent, SIZE_MAX);
     }
-    for (size_t row = 0; row < ft_grid_rows(grid); row++) {
+    if (layout->limit && layout->limit < count)
+        count = layout->limit;
+    for (size_t row = 0; row < count; row++) {
         report_row(grid, screen->watch, width, rows[row].number);
         print_row(grid, screen, width, indent, rows[row].number);
     }

@@ -32,6 +32,7 @@ struct ft_layout {
     /* Titles, or words of one that no other has, in any case. */
     const char *sort;    /* of a column, a '-' before it reverses the order; NULL */
     const char *columns; /* separated by commas; NULL: all */
+    size_t limit;        /* rows at most, of those in their order; 0: all */
 };
 
 /* For whoever has to know what a table shows: each title of the head, and before each row what it

@@ -161,3 +161,9 @@ int ft_text_records(const struct ft_screen *screen, const struct ft_value *root,
     ft_grid_free(grid);
     return rc;
 }
+
+void ft_text_limit(const struct ft_screen *screen, size_t count)
+{
+    if (screen->layout.limit && screen->layout.limit < count)
+        fprintf(screen->out, ", %zu of %zu shown", screen->layout.limit, count);
+}

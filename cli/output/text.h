@@ -38,4 +38,7 @@ int ft_text_records(const struct ft_screen *screen, const struct ft_value *root,
                     void (*add_row)(struct ft_grid *grid, const struct ft_value *record,
                                     struct ft_wall now));
 
+/* ", 5 of 27 shown" where the layout's limit leaves some of so many out. */
+void ft_text_limit(const struct ft_screen *screen, size_t count);
+
 #endif

@@ -3,8 +3,10 @@
 
 #include "cli/show/show.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
+#include "cli/output/choice.h"
 #include "cli/output/rows.h"
 #include "cli/output/text.h"
 #include "cli/output/units.h"
@@ -119,10 +121,16 @@ static void put_time(const struct ft_screen *screen, const struct ft_value *reco
         fputs(": none", screen->out);
     else
         fprintf(screen->out, ": %zu, %zu of them still active", ft_value_count(records), active);
+    ft_text_limit(screen, ft_value_count(records));
     if (since->kept_ms > since->from_ms)
         fprintf(screen->out, " (nothing is kept of before %s)",
                 ft_unit_time(a, since->kept_ms, screen->now));
     fputc('\n', screen->out);
+}
+
+static bool *newest_of(const struct ft_screen *screen, const struct ft_value *records)
+{
+    return ft_choice_newest(records, screen->layout.limit ? screen->layout.limit : SIZE_MAX);
 }
 
 /* Of a time: in the order in which they began. */
@@ -131,17 +139,21 @@ static int show_past(const struct ft_screen *screen, const struct ft_value *root
     const struct ft_value *records = ft_value_get(root, "records");
     const char *fabric = ft_value_str(root, "fabric");
     struct ft_grid *grid = ft_rows_events();
+    bool *newest = newest_of(screen, records);
     int rc;
 
     ft_screen_text(screen, FT_BOLD, fabric ? fabric : "fabric");
     put_time(screen, records);
-    for (size_t i = 0; i < ft_value_count(records); i++) {
+    for (size_t i = 0; newest && i < ft_value_count(records); i++) {
         const struct ft_value *record = ft_value_at(records, i);
 
+        if (!newest[i])
+            continue;
         add_event(grid, record, screen->now, is_active(screen->since->active, record));
     }
-    rc = ft_grid_print(grid, screen, 0);
+    rc = newest ? ft_grid_print(grid, screen, 0) : -ENOMEM;
     ft_grid_free(grid);
+    free(newest);
     return rc;
 }
 
@@ -150,21 +162,26 @@ int ft_show_events(const struct ft_screen *screen, const struct ft_value *root)
     const struct ft_value *records = ft_value_get(root, "records");
     size_t count = ft_value_count(records), ranks = sizeof(severities) / sizeof(severities[0]);
     struct ft_grid *grid;
+    bool *newest;
     int rc;
 
     if (screen->since)
         return show_past(screen, root);
     grid = ft_rows_events();
+    newest = newest_of(screen, records);
     ft_text_window(screen, root);
     if (count == 0)
-        fputs(", no active events\n", screen->out);
+        fputs(", no active events", screen->out);
     else
-        fprintf(screen->out, ", %zu active event%s\n", count, count == 1 ? "" : "s");
+        fprintf(screen->out, ", %zu active event%s", count, count == 1 ? "" : "s");
+    ft_text_limit(screen, count);
+    fputc('\n', screen->out);
     for (size_t rank = 0; rank <= ranks; rank++)
-        for (size_t i = 0; i < count; i++)
-            if (rank_of(ft_value_at(records, i)) == rank)
+        for (size_t i = 0; newest && i < count; i++)
+            if (newest[i] && rank_of(ft_value_at(records, i)) == rank)
                 ft_rows_events_add(grid, ft_value_at(records, i), screen->now);
-    rc = ft_grid_print(grid, screen, 0);
+    rc = newest ? ft_grid_print(grid, screen, 0) : -ENOMEM;
     ft_grid_free(grid);
+    free(newest);
     return rc;
 }

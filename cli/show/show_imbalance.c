@@ -115,6 +115,7 @@ int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *roo
 
     ft_text_window(screen, root);
     ft_rows_uplinks(screen, records);
+    ft_text_limit(screen, ft_value_count(records));
     fputc('\n', screen->out);
     for (size_t s = 0; s < sizeof(scopes) / sizeof(scopes[0]); s++)
         for (size_t i = 0; i < ft_value_count(records); i++)

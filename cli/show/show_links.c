@@ -137,7 +137,9 @@ int ft_show_links(const struct ft_screen *screen, const struct ft_value *root)
     int rc;
 
     ft_text_window(screen, root);
-    fprintf(screen->out, ", %zu directed links\n", ft_value_count(records));
+    fprintf(screen->out, ", %zu directed links", ft_value_count(records));
+    ft_text_limit(screen, ft_value_count(records));
+    fputc('\n', screen->out);
     for (size_t i = 0; i < ft_value_count(records); i++)
         ft_rows_links_add(grid, ft_value_at(records, i));
     rc = ft_grid_print(grid, screen, 0);

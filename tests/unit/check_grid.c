@@ -131,8 +131,10 @@ START_TEST(numbers_come_in_their_order)
         ft_grid_cell(grid, FT_PLAIN, "%s", cells[i][0]);
         ft_grid_cell(grid, FT_PLAIN, "%s", cells[i][1]);
     }
-    prints_by(grid, (struct ft_layout){"t", "t"}, "      T\n 2.00 s\n 1.5 ms\n 500 us\n12.5 us\n");
-    prints_by(grid, (struct ft_layout){"p", "p"}, "P\n0.41\n0.031\n2.1e-5\n<1e-6\n");
+    prints_by(grid, (struct ft_layout){"t", "t", 0},
+              "      T\n 2.00 s\n 1.5 ms\n 500 us\n12.5 us\n");
+    prints_by(grid, (struct ft_layout){"t", "t", 2}, "      T\n 2.00 s\n 1.5 ms\n");
+    prints_by(grid, (struct ft_layout){"p", "p", 0}, "P\n0.41\n0.031\n2.1e-5\n<1e-6\n");
     ft_grid_free(grid);
 }
 END_TEST
@@ -145,7 +147,7 @@ START_TEST(columns_of_one_title_are_chosen_together)
     ft_grid_cell(grid, FT_PLAIN, "7");
     ft_grid_cell(grid, FT_PLAIN, "gpu1");
     ft_grid_cell(grid, FT_PLAIN, "9");
-    prints_by(grid, (struct ft_layout){NULL, "qp"}, "QP  QP\n7   9\n");
+    prints_by(grid, (struct ft_layout){NULL, "qp", 0}, "QP  QP\n7   9\n");
     ft_grid_free(grid);
 }
 END_TEST

@@ -12,8 +12,8 @@ tests_unit_check_moment_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_moment_LDADD = cli/libftcli.a lib/base/libftbase.a $(CHECK_LIBS)
 
 # The program itself, against prepared answers of the daemon: the texts that it prints for them.
-TESTS += tests/unit/check_cli_alone.py tests/unit/check_top.py
-EXTRA_DIST += tests/unit/check_cli_alone.py tests/unit/check_top.py tests/unit/cli_rig.py
+TESTS += tests/unit/check_cli_alone.py tests/unit/check_cli_chosen.py tests/unit/check_top.py
+EXTRA_DIST += tests/unit/check_cli_alone.py tests/unit/check_cli_chosen.py tests/unit/check_top.py tests/unit/cli_rig.py
 EXTRA_DIST += tests/unit/check_cli.py tests/unit/check_completion.py
 cli_answers = doctor doctor-hosts doctor-none events events-all events-none explain explain-group \
 	explain-inferred explain-job explain-lag explain-likely explain-link explain-multipath explain-paired explain-partial explain-unresolved imbalance imbalance-partial imbalance-seen links matrix paths qps qps-none diagnoses diagnoses-none hash hash-none spread spread-none rhythm rhythm-none plans plans-none moves moves-none probes probes-none \

@@ -56,6 +56,15 @@ def run(*words, env=None):
     return done.returncode, done.stdout, done.stderr
 
 
+def run_until(lines, *words):
+    """What a program has written that is stopped after so many lines."""
+    with subprocess.Popen([PROGRAM, *words], env=environment(), stdout=subprocess.PIPE, text=True) as program:
+        out = [program.stdout.readline() for _ in range(lines)]
+        program.terminate()
+        out.append(program.stdout.read())
+    return program.returncode, "".join(out)
+
+
 def run_on_terminal(width, *words, env=None):
     """What the program writes to a terminal that many columns wide."""
     rc, text = terminal.written(lambda end: subprocess.Popen(
