@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "cli/fetch/node.h"
 #include "cli/output/choice.h"
 #include "cli/output/units.h"
 #include "lib/base/secret.h"
@@ -21,7 +22,7 @@
 #define ERROR_BYTES      256
 #define NS_PER_S         INT64_C(1000000000)
 
-static void add_text(struct ft_writer *w, const char *text)
+void ft_fetch_add_text(struct ft_writer *w, const char *text)
 {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
@@ -40,7 +41,7 @@ static void add_parameter(struct ft_writer *w, char *separator, const char *name
         return;
     ft_write_fmt(w, "%c%s=", *separator, name);
     *separator = '&';
-    add_text(w, value);
+    ft_fetch_add_text(w, value);
 }
 
 static void add_name(struct ft_writer *w, char *separator, const char *as,
@@ -48,8 +49,8 @@ static void add_name(struct ft_writer *w, char *separator, const char *as,
 {
     add_parameter(w, separator, as, args->name);
     if (args->port) {
-        add_text(w, "/");
-        add_text(w, args->port);
+        ft_fetch_add_text(w, "/");
+        ft_fetch_add_text(w, args->port);
     }
 }
 
@@ -360,19 +361,19 @@ static int fetch_named(const struct ft_args *args, struct ft_answer **answer, FI
             rc = FT_EXIT_NOT_FOUND;
         }
     }
+    if (rc == FT_EXIT_NOT_FOUND && !args->port)
+        rc = ft_fetch_node(args, &got, err);
     if (rc == 0)
         *answer = got;
     if (rc != FT_EXIT_NOT_FOUND)
         return rc;
-    fprintf(
-        err,
-        "fabrictrace: fabrictraced at %s knows no %s '%s%s%s'\n"
-        "  fabrictrace links lists links and groups, fabrictrace ranks jobs; a flow is written\n"
-        "  10.0.1.1:49441-10.0.3.1\n"
-        "  Is it a host or switch?  fabrictrace events and paths take --host NAME and --switch "
-        "NAME\n",
-        args->endpoint, args->port ? "link" : "link, group or job", args->name,
-        args->port ? "/" : "", args->port ? args->port : "");
+    fprintf(err,
+            "fabrictrace: fabrictraced at %s knows no %s '%s%s%s'\n"
+            "  fabrictrace links lists links and groups, fabrictrace ranks jobs, fabrictrace "
+            "topology\n"
+            "  hosts and switches; a flow is written 10.0.1.1:49441-10.0.3.1\n",
+            args->endpoint, args->port ? "link" : "link, group, job, host or switch", args->name,
+            args->port ? "/" : "", args->port ? args->port : "");
     return rc;
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/args/args.h"
 #include "cli/output/answer.h"
+#include "lib/base/writer.h"
 
 /* Exit status of explain for what the daemon does not know. */
 #define FT_EXIT_NOT_FOUND 1
@@ -35,6 +36,9 @@ int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err);
 /* Likewise the answer to this target, which is written as in a request, as the daemon gave it. */
 int ft_fetch_target(const struct ft_args *args, const char *target, struct ft_answer **answer,
                     FILE *err);
+
+/* A text as a part of such a target. */
+void ft_fetch_add_text(struct ft_writer *w, const char *text);
 
 /* Likewise, but writes the answer to this target to out, however large it is. */
 int ft_fetch_save(const struct ft_args *args, const char *target, int64_t timeout_ns, FILE *out,

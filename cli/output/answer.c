@@ -3,6 +3,7 @@
 
 #include "cli/output/answer.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,6 +72,15 @@ static void clean(json_t *value)
 void ft_answer_clean(struct ft_answer *answer)
 {
     clean(answer->root);
+}
+
+int ft_answer_put(struct ft_answer *answer, const char *name, const struct ft_value *value)
+{
+    if (!value) {
+        json_object_del(answer->root, name);
+        return 0;
+    }
+    return json_object_set(answer->root, name, (json_t *)(uintptr_t)value) ? -ENOMEM : 0;
 }
 
 void ft_answer_keep(struct ft_answer *answer, const bool *keep)

@@ -20,6 +20,9 @@ struct ft_answer *ft_answer_parse(const char *text, size_t len, char *error, siz
 /* Makes every text one that a terminal may see (cli/output/safe.h). */
 void ft_answer_clean(struct ft_answer *answer);
 
+/* Gives it this member, a value of any answer; NULL takes the member away. -ENOMEM. */
+int ft_answer_put(struct ft_answer *answer, const char *name, const struct ft_value *value);
+
 /* Keeps of its records those that are marked, an item of keep for each. */
 void ft_answer_keep(struct ft_answer *answer, const bool *keep);
 

@@ -25,6 +25,19 @@ int ft_rows_paths_add_all(struct ft_grid *grid, const struct ft_value *records);
 struct ft_grid *ft_rows_events(void);
 void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now);
 
+struct ft_grid *ft_rows_qps(void);
+void ft_rows_qps_add(struct ft_grid *grid, const struct ft_value *record);
+
+/* What the doctor finds; with what to do on a row of its own. */
+struct ft_grid *ft_rows_findings(void);
+void ft_rows_findings_add(struct ft_grid *grid, const struct ft_value *finding);
+
+/* All ports of a switch of the topology, all NICs of a host. -ENOMEM. */
+struct ft_grid *ft_rows_ports(void);
+void ft_rows_ports_add_all(struct ft_grid *grid, const struct ft_value *sw);
+struct ft_grid *ft_rows_nics(void);
+int ft_rows_nics_add_all(struct ft_grid *grid, const struct ft_value *host);
+
 /* ", 64 flows over 16 uplinks": what hashing had to spread. Nothing when no record says it. */
 void ft_rows_uplinks(const struct ft_screen *screen, const struct ft_value *records);
 

@@ -25,6 +25,8 @@ int ft_show_events(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root);
 /* What ft_show_explain() shows of a link, group or job. */
 int ft_show_explain_named(const struct ft_screen *screen, const struct ft_value *root);
+/* And of a host or a switch (cli/fetch/node.h). */
+int ft_show_explain_node(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_diagnoses(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root);

@@ -3,6 +3,7 @@
 
 #include "cli/show/show.h"
 
+#include "cli/output/rows.h"
 #include "cli/output/text.h"
 
 static const struct ft_column columns[] = {
@@ -11,8 +12,13 @@ static const struct ft_column columns[] = {
     {.elastic = true, .wraps = true},
 };
 
+struct ft_grid *ft_rows_findings(void)
+{
+    return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
 /* The finding, and below it what to do: one line would be too long for a terminal. */
-static void add_finding(struct ft_grid *grid, const struct ft_value *finding)
+void ft_rows_findings_add(struct ft_grid *grid, const struct ft_value *finding)
 {
     const char *name = ft_value_str(finding, "switch"), *port = ft_value_str(finding, "port");
     const char *host = ft_value_str(finding, "host");
@@ -33,7 +39,7 @@ int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
     size_t count = ft_value_count(records);
-    struct ft_grid *grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+    struct ft_grid *grid = ft_rows_findings();
     int rc;
 
     ft_text_window(screen, root);
@@ -42,7 +48,7 @@ int ft_show_doctor(const struct ft_screen *screen, const struct ft_value *root)
     else
         fprintf(screen->out, ", %zu finding%s\n", count, count == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++)
-        add_finding(grid, ft_value_at(records, i));
+        ft_rows_findings_add(grid, ft_value_at(records, i));
     rc = ft_grid_print(grid, screen, 0);
     ft_grid_free(grid);
     return rc;

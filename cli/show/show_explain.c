@@ -382,6 +382,8 @@ int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root)
     const struct ft_value *collisions = ft_value_get(root, "collisions");
     int rc = 0;
 
+    if (ft_value_get(root, "host") || ft_value_get(root, "switch"))
+        return ft_show_explain_node(screen, root);
     if (ft_value_get(root, "paths"))
         return ft_show_explain_named(screen, root);
     for (size_t i = 0; rc == 0 && i < ft_value_count(records); i++) {

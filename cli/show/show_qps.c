@@ -3,6 +3,7 @@
 
 #include "cli/show/show.h"
 
+#include "cli/output/rows.h"
 #include "cli/output/text.h"
 
 static const struct ft_column columns[] = {
@@ -13,7 +14,12 @@ static const struct ft_column columns[] = {
     {.title = "OWNER", .give_up = 1},
 };
 
-static void add_row(struct ft_grid *grid, const struct ft_value *record)
+struct ft_grid *ft_rows_qps(void)
+{
+    return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+}
+
+void ft_rows_qps_add(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *comm = ft_value_str(record, "comm"), *job = ft_value_str(record, "job");
     bool known = ft_value_is(record, "state", "paired") || ft_value_is(record, "state", "reported");
@@ -49,7 +55,7 @@ int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root)
         fputs("no such queue pair is listed by an agent\n", screen->out);
         return 0;
     }
-    grid = ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
+    grid = ft_rows_qps();
     ft_text_window(screen, root);
     fprintf(screen->out, ", %llu connected queue pair%s", (unsigned long long)total,
             total == 1 ? "" : "s");
@@ -57,7 +63,7 @@ int ft_show_qps(const struct ft_screen *screen, const struct ft_value *root)
         fprintf(screen->out, ", the first %zu of them", count);
     fputc('\n', screen->out);
     for (size_t i = 0; i < count; i++)
-        add_row(grid, ft_value_at(records, i));
+        ft_rows_qps_add(grid, ft_value_at(records, i));
     rc = ft_grid_print(grid, screen, 0);
     ft_grid_free(grid);
     return rc;

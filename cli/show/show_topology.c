@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/output/rows.h"
 #include "cli/output/text.h"
 #include "cli/output/units.h"
 
@@ -139,19 +140,41 @@ static int add_nic(struct ft_grid *grid, const struct ft_value *host, const stru
     return rc;
 }
 
+struct ft_grid *ft_rows_ports(void)
+{
+    return ft_grid_new(port_columns, sizeof(port_columns) / sizeof(port_columns[0]));
+}
+
+void ft_rows_ports_add_all(struct ft_grid *grid, const struct ft_value *sw)
+{
+    const struct ft_value *ports = ft_value_get(sw, "ports");
+
+    for (size_t k = 0; k < ft_value_count(ports); k++)
+        add_port(grid, sw, ft_value_at(ports, k));
+}
+
+struct ft_grid *ft_rows_nics(void)
+{
+    return ft_grid_new(nic_columns, sizeof(nic_columns) / sizeof(nic_columns[0]));
+}
+
+int ft_rows_nics_add_all(struct ft_grid *grid, const struct ft_value *host)
+{
+    const struct ft_value *nics = ft_value_get(host, "nics");
+    int rc = 0;
+
+    for (size_t k = 0; rc == 0 && k < ft_value_count(nics); k++)
+        rc = add_nic(grid, host, ft_value_at(nics, k));
+    return rc;
+}
+
 static int show_ports(const struct ft_screen *screen, const struct ft_value *switches)
 {
-    struct ft_grid *grid =
-        ft_grid_new(port_columns, sizeof(port_columns) / sizeof(port_columns[0]));
+    struct ft_grid *grid = ft_rows_ports();
     int rc;
 
-    for (size_t i = 0; i < ft_value_count(switches); i++) {
-        const struct ft_value *sw = ft_value_at(switches, i);
-        const struct ft_value *ports = ft_value_get(sw, "ports");
-
-        for (size_t k = 0; k < ft_value_count(ports); k++)
-            add_port(grid, sw, ft_value_at(ports, k));
-    }
+    for (size_t i = 0; i < ft_value_count(switches); i++)
+        ft_rows_ports_add_all(grid, ft_value_at(switches, i));
     rc = ft_grid_print(grid, screen, 0);
     ft_grid_free(grid);
     return rc;
@@ -159,16 +182,11 @@ static int show_ports(const struct ft_screen *screen, const struct ft_value *swi
 
 static int show_nics(const struct ft_screen *screen, const struct ft_value *hosts)
 {
-    struct ft_grid *grid = ft_grid_new(nic_columns, sizeof(nic_columns) / sizeof(nic_columns[0]));
+    struct ft_grid *grid = ft_rows_nics();
     int rc = 0;
 
-    for (size_t i = 0; i < ft_value_count(hosts); i++) {
-        const struct ft_value *host = ft_value_at(hosts, i);
-        const struct ft_value *nics = ft_value_get(host, "nics");
-
-        for (size_t k = 0; rc == 0 && k < ft_value_count(nics); k++)
-            rc = add_nic(grid, host, ft_value_at(nics, k));
-    }
+    for (size_t i = 0; rc == 0 && i < ft_value_count(hosts); i++)
+        rc = ft_rows_nics_add_all(grid, ft_value_at(hosts, i));
     if (rc == 0)
         rc = ft_grid_print(grid, screen, 0);
     ft_grid_free(grid);

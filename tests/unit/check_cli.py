@@ -399,7 +399,7 @@ class Answers(unittest.TestCase):
         known["job"] = b'{"fabric":"lab","records":[],"paths":[],"total":0}'
         rc, out, err = run("explain", "nobody", *self.at)
         self.assertEqual((rc, out), (1, ""))
-        self.assertIn("knows no link, group or job 'nobody'", err)
+        self.assertIn("knows no link, group, job, host or switch 'nobody'", err)
         asked.clear()
         rc, out, err = run("explain", "leaf1", "Ethernet51", *self.at)
         self.assertEqual((rc, out, asked), (1, "", ["link=leaf1%2FEthernet51"]))

@@ -6,7 +6,7 @@ together of a host and a switch. Runs in the build folder."""
 import json
 import unittest
 
-from cli_rig import CASES, Server, run, run_until
+from cli_rig import CASES, Handler, Server, run, run_until
 
 START_MS = 1795170000000
 SEVERITIES = ("info", "warning", "critical")
@@ -85,6 +85,78 @@ class Chosen(unittest.TestCase):
             self.assertEqual(self.server.target, f"/api/v1/{name}")
             lines = run(name, "--limit", "1", "--json", *self.at)[1].splitlines()
             self.assertEqual([json.loads(line) for line in lines], records[:1])
+
+    def give_parts(self, **parts):
+        """The answers that explain puts together, and the lists of events and of what is not there."""
+        empty = json.dumps({"fabric": "lab", "records": []}).encode()
+        topology = json.loads((CASES / "topology.json").read_text())
+        self.server.routes = {f"/api/v1/{name}": empty for name in ("hosts", "qps", "paths", "doctor", "links",
+                                                                    "imbalance", "events")}
+        self.server.routes["/api/v1/topology"] = json.dumps(topology).encode()
+        self.server.routes.update({f"/api/v1/{name}": json.dumps({"fabric": "lab", "records": records}).encode()
+                                   for name, records in parts.items()})
+        # Neither link, group nor job.
+        self.server.routes["/api/v1/explain"] = b'{"records":[],"slowest":[],"slowest_links":[],"paths":[]}'
+
+        class Answering(Handler):
+            def do_GET(handler):
+                self.server.code = 404 if "explain?link" in handler.path or "explain?group" in handler.path else 200
+                super().do_GET()
+
+        self.server.RequestHandlerClass = Answering
+        return topology
+
+    def test_explain_a_host(self):
+        agent = {"source": "gpu01", "host": "gpu01", "user": "fabrictrace", "time_ms": START_MS, "queue_pairs": 3,
+                 "resolved": 2, "no_destination": 1,
+                 "missing_capabilities": [{"what": "owners", "capability": "CAP_SYS_PTRACE"}]}
+        findings = [{"host": "gpu01", "severity": "warning", "text": "it is late"},
+                    {"host": "gpu02", "severity": "warning", "text": "it is early"}]
+        qps = json.loads((CASES / "qps.json").read_text())["records"]
+        paths = json.loads((CASES / "paths.json").read_text())["records"]
+        topology = self.give_parts(hosts=[agent], doctor=findings, qps=qps, paths=30 * paths,
+                                   events=[event(1, "warning")])
+        rc, out, err = run("explain", "gpu01", *self.at)
+        self.assertEqual((rc, err), (0, ""))
+        for text in ("host gpu01", "leaf1 Ethernet1, leaf2 Ethernet1", "10.0.1.2, fd00:1::2",
+                     "Agent: gpu01, user fabrictrace, reported at",
+                     "; 3 queue pairs: 2 with their flows, 1 whose destination the host cannot read",
+                     "does not see owners: needs CAP_SYS_PTRACE", "it is late", "event 1.",
+                     f"Connected queue pairs: {len(qps)}\n",
+                     f"Flows: {30 * len(paths)}, the first 20; fabrictrace paths --host gpu01 lists them"):
+            self.assertIn(text, out)
+        self.assertNotIn("early", out)
+        self.assertEqual(len(out.split("\nFlows: ")[1].splitlines()), 22)
+        answer = json.loads(run("explain", "gpu01", "--json", *self.at)[1])
+        self.assertEqual(answer["host"], topology["hosts"][0])
+        self.assertEqual((answer["agents"], answer["findings"], answer["queue_pairs"]), ([agent], findings[:1], qps))
+        self.give_parts()
+        out = run("explain", "gpu01", *self.at)[1]
+        for text in ("No agent reports from this host", "Connected queue pairs: 0", "No finding of the doctor is about it",
+                     "No active events", "Flows: 0"):
+            self.assertIn(text, out)
+
+    def test_explain_a_switch(self):
+        groups = [{"scope": "group", "name": "leaf1/up", "links": 2, "flows": 7},
+                  {"scope": "group", "name": "leaf11/up", "links": 2}, {"scope": "layer", "name": "leaf1/up"}]
+        links = [{"switch": "leaf1", "port": "Ethernet51", "counter_bytes": 7}, {"switch": "leaf1", "port": "Ethernet1"}]
+        findings = [{"switch": "leaf1", "severity": "warning", "text": "no samples"}]
+        topology = self.give_parts(doctor=findings, imbalance=groups, links=links, events=[event(2, "critical")])
+        rc, out, err = run("explain", "leaf1", *self.at)
+        self.assertEqual((rc, err), (0, ""))
+        for text in ("switch leaf1 (leaf)", "Addresses: 192.0.2.11\n", "Port-Channel1", "leaf1/up", "Links: 2, counters of 1",
+                     "no samples", "event 2.", "Flows: 0"):
+            self.assertIn(text, out)
+        self.assertNotIn("leaf11", out)
+        answer = json.loads(run("explain", "leaf1", "--json", *self.at)[1])
+        self.assertEqual((answer["switch"], answer["groups"]), (topology["switches"][0], groups[:1]))
+        self.assertNotIn("records", answer)
+
+    def test_explain_what_nobody_knows(self):
+        self.give_parts()
+        rc, out, err = run("explain", "typo", *self.at)
+        self.assertEqual((rc, out), (1, ""))
+        self.assertIn("knows no link, group, job, host or switch 'typo'", err)
 
     def test_usage(self):
         for words, text in ((["events", "--severity", "grave"],
