@@ -137,6 +137,8 @@ static int ask(const struct ft_args *args, int *failed)
     return rc;
 }
 
+static int run_at(int argc, char **argv, struct ft_wall now);
+
 /* The same of an incident: as `replay FILE diagnose` has it. */
 static int diagnose_incident(const struct ft_args *args)
 {
@@ -151,7 +153,7 @@ static int diagnose_incident(const struct ft_args *args)
         words[replay.rest_count++] = json;
     if (args->job)
         words[replay.rest_count++] = (char *)(uintptr_t)args->job;
-    return ft_replay_command(&replay, ft_cli_run);
+    return ft_replay_command(&replay, run_at);
 }
 
 static int run(const struct ft_args *args)
@@ -165,7 +167,7 @@ static int run(const struct ft_args *args)
     if (args->command == FT_COMMAND_RECORD)
         return ft_record_command(args);
     if (args->command == FT_COMMAND_REPLAY)
-        return ft_replay_command(args, ft_cli_run);
+        return ft_replay_command(args, run_at);
     if (args->command == FT_COMMAND_TOP)
         return ft_top_run(args);
     if (args->command == FT_COMMAND_PLAN && args->withdraw)
@@ -215,7 +217,7 @@ static int run(const struct ft_args *args)
     return status;
 }
 
-int ft_cli_run(int argc, char **argv)
+static int run_at(int argc, char **argv, struct ft_wall now)
 {
     struct ft_args args;
     int rc;
@@ -224,7 +226,7 @@ int ft_cli_run(int argc, char **argv)
         ft_args_complete(argc - 2, argv + 2, stdout);
         return fflush(stdout) == 0 ? EX_OK : EX_IOERR;
     }
-    rc = ft_args_parse(&args, argc, argv, stderr);
+    rc = ft_args_parse(&args, argc, argv, now, stderr);
     if (rc == EX_OSERR)
         fprintf(stderr, "fabrictrace: no memory\n");
     else if (rc == 0 && args.version)
@@ -241,4 +243,9 @@ int ft_cli_run(int argc, char **argv)
         return EX_IOERR;
     }
     return rc;
+}
+
+int ft_cli_run(int argc, char **argv)
+{
+    return run_at(argc, argv, ft_wall_now());
 }

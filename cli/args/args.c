@@ -261,7 +261,7 @@ static const char *environment(const char *name)
     return value && *value ? value : NULL;
 }
 
-int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
+int ft_args_parse(struct ft_args *args, int argc, char **argv, struct ft_wall now, FILE *err)
 {
     const char *env = environment("FABRICTRACE_ENDPOINT");
     const struct option *longs = ft_args_longs();
@@ -269,6 +269,7 @@ int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err)
 
     memset(args, 0, sizeof(*args));
     args->stop_fd = -1;
+    args->now = now;
     args->endpoint = env ? env : FT_ARGS_ENDPOINT;
     args->token_file = environment("FABRICTRACE_TOKEN_FILE");
     args->ca = environment("FABRICTRACE_CA");

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "cli/output/matrix.h"
+#include "lib/base/clock.h"
 #include "lib/base/tuple.h"
 
 #define FT_CLI_LOADS_MAX   4096
@@ -52,6 +53,7 @@ enum ft_command {
 /* Texts are borrowed from argv or the environment. */
 struct ft_args {
     enum ft_command command;
+    struct ft_wall now;     /* what times count back from */
     const char *endpoint;   /* HOST:PORT, also with http:// or https:// before it */
     const char *token_file; /* what the daemon requires (http_token_file); NULL */
     const char *ca;         /* of https, NULL: the system's */
@@ -117,8 +119,9 @@ struct ft_args {
     size_t filter_count;
 };
 
-/* 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory. */
-int ft_args_parse(struct ft_args *args, int argc, char **argv, FILE *err);
+/* Times count back from now. 0, or EX_USAGE after a complaint to err, or EX_OSERR without memory.
+ */
+int ft_args_parse(struct ft_args *args, int argc, char **argv, struct ft_wall now, FILE *err);
 void ft_args_free(struct ft_args *args);
 
 /* Help of one command, or of the program. */

@@ -132,7 +132,9 @@ static int parse_moment(struct ft_args *args, int c, const char *value, FILE *er
 {
     struct ft_wall moment;
 
-    if (ft_moment_parse(value, ft_wall_now(), &moment) < 0)
+    /* What is replayed may hold a moment after its last window. */
+    if (ft_moment_parse(value, args->now, &moment) < 0 &&
+        ft_moment_parse(value, ft_wall_now(), &moment) < 0)
         return ft_args_complain(
             err, args->command,
             "--%s takes a time that is over: 10:41, 10:41:20, '2026-11-20 10:41:20', "

@@ -10,6 +10,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "cli/fetch/fetch.h"
 #include "cli/live/children.h"
 
 static int start(struct ft_children *c, const struct ft_args *args, int *child)
@@ -50,8 +51,25 @@ static int serve(struct ft_children *c, uint16_t port)
     }
 }
 
-static int run_command(const struct ft_args *args, uint16_t port,
-                       int (*command)(int argc, char **argv))
+/* When what is replayed ends: with the last window that closed; the present where there is none. */
+static struct ft_wall end_of(const struct ft_args *args, const char *endpoint)
+{
+    struct ft_args own = *args;
+    struct ft_answer *answer;
+    struct ft_wall end = ft_wall_now();
+    uint64_t ms;
+
+    own.endpoint = endpoint;
+    own.token_file = own.ca = NULL;
+    if (ft_fetch_target(&own, "/api/v1/windows?limit=1", &answer, stderr))
+        return end;
+    if (ft_value_uint(ft_answer_root(answer), "window_end_ms", &ms))
+        end.ms = (int64_t)ms;
+    ft_answer_free(answer);
+    return end;
+}
+
+static int run_command(const struct ft_args *args, uint16_t port, ft_replay_run *command)
 {
     char **words = calloc((size_t)args->rest_count + 2, sizeof(char *)), endpoint[64],
          self[] = "fabrictrace";
@@ -61,14 +79,14 @@ static int run_command(const struct ft_args *args, uint16_t port,
     if (words && setenv("FABRICTRACE_ENDPOINT", endpoint, 1) == 0) {
         words[0] = self;
         memcpy(words + 1, args->rest, (size_t)args->rest_count * sizeof(char *));
-        rc = command(args->rest_count + 1, words);
+        rc = command(args->rest_count + 1, words, end_of(args, endpoint));
     }
     free(words);
     return rc;
 }
 
-static int run(struct ft_children *c, const struct ft_args *args,
-               int (*command)(int argc, char **argv), bool *over)
+static int run(struct ft_children *c, const struct ft_args *args, ft_replay_run *command,
+               bool *over)
 {
     int child, rc = start(c, args, &child);
 
@@ -84,7 +102,7 @@ static int run(struct ft_children *c, const struct ft_args *args,
     return rc;
 }
 
-int ft_replay_command(const struct ft_args *args, int (*command)(int argc, char **argv))
+int ft_replay_command(const struct ft_args *args, ft_replay_run *command)
 {
     struct ft_children *c;
     bool over = false;

@@ -6,9 +6,13 @@
  * for the page or for one other command.
  */
 #include "cli/args/args.h"
+#include "lib/base/clock.h"
 
-/* command runs a command line of this program. The exit status: that of the command, if there is
- * one. */
-int ft_replay_command(const struct ft_args *args, int (*command)(int argc, char **argv));
+/* Runs a command line of this program at a moment that times count back from: the end of what is
+ * replayed. Its exit status. */
+typedef int ft_replay_run(int argc, char **argv, struct ft_wall now);
+
+/* The exit status: that of the command, if there is one. */
+int ft_replay_command(const struct ft_args *args, ft_replay_run *command);
 
 #endif

@@ -6,6 +6,7 @@ served."""
 import itertools
 import json
 import math
+import os
 import re
 import signal
 import struct
@@ -263,6 +264,19 @@ def check_interrupted(file):
         command.wait()
 
 
+def check_times(file):
+    """They count back from the end of the last window, however long that was ago."""
+    windows = [json.loads(line) for line in tool("replay", file, "imbalance", "--json").stdout.splitlines()]
+    end_s = max(w["window_end_ms"] for w in windows) // 1000
+    env = {**os.environ, "TZ": "UTC"}
+    for ago_s in (60, 600):
+        out = tool("replay", file, "events", "--since", f"{ago_s}s", env=env).stdout
+        since = time.strftime("%H:%M:%S", time.gmtime(end_s - ago_s))
+        check(f"replay: --since {ago_s}s is before its end", f"{since}: " in out or f"{since} " in out, out)
+    out = tool("replay", file, "imbalance", "--at", "1s", env=env)
+    check("replay: --at 1s is in its last window", out.returncode == 0, out.stderr)
+
+
 def test_tool(folder):
     """fabrictrace record and replay: one command as it was, or the page until Ctrl-C."""
     # No window may close between the answers and the recording: it is long for what these take here.
@@ -294,6 +308,7 @@ def test_tool(folder):
         now = tool("replay", file, *command)
         equal(f"replay {' '.join(command)}", (now.stdout, now.returncode),
               (was.stdout, was.returncode))
+    check_times(file)
     page = subprocess.Popen([TOOL, "replay", file], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True)
     try:
