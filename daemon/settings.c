@@ -156,7 +156,8 @@ static const struct ft_option options[] = {
     {.key = "history_file",
      .type = FT_OPTION_STRING,
      .offset = AT(history_file),
-     .help = "File that keeps them over a restart; written at the end and every few minutes. "
+     .help = "File that keeps them over a restart, in a folder where files can be made; written at "
+             "the end and every few minutes. "
              "Default: history in the service manager's state folder (STATE_DIRECTORY), without "
              "one none."},
     {.key = "incident",

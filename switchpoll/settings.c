@@ -258,6 +258,8 @@ bool ft_settings_check(const struct ft_switchpoll_settings *s, const struct ft_r
                             s->daemon_standby.items[i]);
     if (strcmp(s->http, "off") != 0 && !strchr(s->http, ':'))
         ft_run_complain(run, diag, "http", "'%s' is neither host:port nor off", s->http);
+    if (s->source_id && !*s->source_id)
+        ft_run_complain(run, diag, "source_id", "it is empty");
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "user", "%s", error);
     if (s->snmp_switches && !ft_snmp_built())

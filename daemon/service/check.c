@@ -26,6 +26,7 @@
 #include "lib/files/topology_file.h"
 #include "lib/io/endpoint.h"
 #include "lib/io/transport/tls.h"
+#include "lib/topics/checks.h"
 
 #define ERROR_BYTES       512
 #define MIB               1048576.0
@@ -93,6 +94,7 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
 {
     const struct ft_settings *s = ft_run_config(run);
     const struct ft_strings *specs = ft_daemon_sinks(run);
+    const struct ft_kafka_checked forms = {.brokers = s->kafka_brokers, .spool = s->kafka_spool};
     bool kafka = false;
 
     for (size_t i = 0; i < s->sinks.count; i++)
@@ -116,6 +118,44 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
     }
     if (kafka || (s->kafka_ingest && !reload))
         ft_kafka_settings_check(run, diag);
+    else
+        ft_kafka_check_forms(&forms, run, diag);
+}
+
+/* An empty text is a mistake: who leaves a setting out has its default. */
+static void check_texts(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const struct {
+        const char *key, *text;
+    } texts[] = {
+        {"fabric", s->fabric}, {"source_id", s->source_id}, {"history_file", s->history_file}};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i].text && !*texts[i].text)
+            ft_run_complain(run, diag, texts[i].key, "it is empty");
+}
+
+/* It is written under another name first, which then replaces the one before: a daemon that runs
+ * only logs that it cannot. */
+static void check_history(const struct ft_run *run, struct ft_diag *diag)
+{
+    const struct ft_settings *s = ft_run_config(run);
+    const char *path = s->history_file, *slash = path ? strrchr(path, '/') : NULL;
+    char folder[PATH_MAX];
+    struct stat st;
+
+    if (!path || !*path)
+        return;
+    snprintf(folder, sizeof(folder), "%.*s",
+             slash == path ? 1
+             : slash       ? (int)(slash - path)
+                           : 1,
+             slash ? path : ".");
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        ft_run_complain(run, diag, "history_file", "'%s' is a folder", path);
+    else if (access(folder, W_OK | X_OK) < 0)
+        ft_run_complain(run, diag, "history_file", "'%s': %s", folder, strerror(errno));
 }
 
 /* What a start would refuse, and what everybody could change. */
@@ -336,6 +376,9 @@ struct ft_topology *ft_daemon_check(const struct ft_run *run, bool reload, struc
         check_peers(run, diag);
         check_http(run, diag);
     }
+    check_texts(run, diag);
+    if (!replay && !reload && !ft_run_value(run, "incident"))
+        check_history(run, diag);
     check_sinks(run, reload, diag);
     check_group(run, !replay && !ft_run_value(run, "incident"), diag);
     check_transactions(run, diag);

@@ -3,6 +3,7 @@
 
 #include "lib/topics/checks.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,17 @@
 #define PORT_DIGITS     5
 #define KEY_FILE        "ssl.key.location="
 #define KEY_FILE_LEN    (sizeof(KEY_FILE) - 1)
+
+/* What may be a name, or an address. */
+static bool is_host(const char *host, const char *end)
+{
+    if (host == end || *host == '-')
+        return false;
+    for (; host < end; host++)
+        if (!isalnum((unsigned char)*host) && !strchr("-._:[]%", *host))
+            return false;
+    return true;
+}
 
 /* A broker, perhaps behind the name of a protocol: HOST, HOST:PORT, [ADDRESS]:PORT. librdkafka
  * would take another port where one is none. */
@@ -41,7 +53,7 @@ static bool is_broker(const char *text, size_t len)
             return false;
         port = 10 * port + (unsigned long)(*digit - '0');
     }
-    return (colon ? colon : end) > host && (!colon || (port > 0 && port <= PORT_MAX));
+    return is_host(host, colon ? colon : end) && (!colon || (port > 0 && port <= PORT_MAX));
 }
 
 static void check_brokers(const struct ft_kafka_checked *s, const struct ft_run *run,
@@ -50,15 +62,19 @@ static void check_brokers(const struct ft_kafka_checked *s, const struct ft_run 
     size_t count = 0;
 
     for (const char *at = s->brokers ? s->brokers : ""; *at; count++) {
+        const char *next;
         size_t len;
 
         at += strspn(at, ", ");
-        len = strcspn(at, ", ");
+        len = strcspn(at, ",");
+        next = at + len;
+        while (len && at[len - 1] == ' ')
+            len--;
         if (len == 0)
             break;
         if (!is_broker(at, len))
             ft_run_complain(run, diag, "kafka.brokers", "'%.*s' is not HOST:PORT", (int)len, at);
-        at += len;
+        at = next;
     }
     if (count == 0)
         ft_run_complain(run, diag, "kafka.brokers", "it names no broker");
@@ -179,10 +195,18 @@ static void check_spool(const struct ft_kafka_checked *s, const struct ft_run *r
     free(parent);
 }
 
+void ft_kafka_check_forms(const struct ft_kafka_checked *s, const struct ft_run *run,
+                          struct ft_diag *diag)
+{
+    check_brokers(s, run, diag);
+    if (s->spool && !*s->spool)
+        ft_run_complain(run, diag, "kafka.spool", "it is empty");
+}
+
 void ft_kafka_checks(const struct ft_kafka_checked *s, const struct ft_run *run,
                      struct ft_diag *diag)
 {
-    check_brokers(s, run, diag);
+    ft_kafka_check_forms(s, run, diag);
     check_prefix(s, run, diag);
     check_properties(s, run, diag);
     check_secrets(s, run, diag);

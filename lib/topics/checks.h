@@ -15,6 +15,10 @@ struct ft_kafka_checked {
     const struct ft_strings *properties, *secrets;
 };
 
+/* Complains of brokers and a spool that are none by their form: also where nothing is sent. */
+void ft_kafka_check_forms(const struct ft_kafka_checked *settings, const struct ft_run *run,
+                          struct ft_diag *diag);
+
 /* Complains of each, where there is a file with its line. run: NULL in tests. */
 void ft_kafka_checks(const struct ft_kafka_checked *settings, const struct ft_run *run,
                      struct ft_diag *diag);

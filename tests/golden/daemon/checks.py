@@ -161,6 +161,21 @@ def test_daemon(folder):
             ("no peer", "tls: {peers: [gpu01]}\n", "{config}:1: key 'tls.peers': 'gpu01' is not "),
             ("no inventory", "tls:\n  inventory: [p=192.0.2.0/33]\n",
              "{config}:2: key 'tls.inventory': 'p=192.0.2.0/33' is not "),
+            ("a fabric without a name", "fabric: ''\n", "{config}:1: key 'fabric': it is empty"),
+            ("a source without a name", "window: 10s\nsource_id: ''\n",
+             "{config}:2: key 'source_id': it is empty"),
+            ("no history file", "history_file: ''\n", "{config}:1: key 'history_file': it is empty"),
+            ("a history file without a folder", "history_file: {folder}/none/x\n",
+             "{config}:1: key 'history_file': '{folder}/none': No such file or directory"),
+            ("a history file that is a folder", "history_file: {folder}\n",
+             "{config}:1: key 'history_file': '{folder}' is a folder"),
+            ("no spool", "sinks: [kafka]\nkafka: {spool: ''}\n",
+             "{config}:2: key 'kafka.spool': it is empty"),
+            ("no spool, for nothing", "kafka: {spool: ''}\n", "{config}:1: key 'kafka.spool': it is empty"),
+            ("a number as a broker", "kafka: {brokers: -5}\n",
+             "{config}:1: key 'kafka.brokers': '-5' is not HOST:PORT"),
+            ("brokers without a comma", "sinks: [kafka]\nkafka: {brokers: 'k1:9092, banana nut'}\n",
+             "{config}:2: key 'kafka.brokers': 'banana nut' is not HOST:PORT"),
             ("plain beyond loopback", "\nlisten: ':9477'\n", "{config}:2: key 'listen': ':9477' ")):
         judge(what, folder, rig.DAEMON, config, want)
     judge("a sink of another kind", folder, rig.DAEMON, "window: 10s\n",
@@ -184,6 +199,9 @@ def test_senders(folder):
 
 
 def test_agent(folder):
+    judge("an agent's source without a name", folder, rig.AGENT,
+          AGENT + "source_id: ''\ndaemon: {endpoint: '127.0.0.1:9'}\n",
+          "{config}:4: key 'source_id': it is empty")
     judge("a broken filter", folder, rig.AGENT,
           AGENT + "filter: udp porf 1\ndaemon: {endpoint: '127.0.0.1:9'}\n",
           "{config}:4: key 'filter': 'udp porf 1': ")
@@ -193,6 +211,8 @@ def test_agent(folder):
 
 
 def test_poller(folder):
+    judge("a poller's source without a name", folder, rig.POLLER, POLLER + "source_id: ''\n",
+          "{config}:3: key 'source_id': it is empty")
     secret, switches = folder / "secret", folder / "switches.yaml"
 
     def snmp(what, text, want, mode=0o600, more=""):
