@@ -32,6 +32,8 @@
 #include "cli/traces/chakra.h"
 #include "cli/whatif/whatif.h"
 
+typedef int show_answer(const struct ft_screen *screen, const struct ft_value *root);
+
 /* Whether the daemon sends all, and --limit chooses here: of events the newest, of tables the rows
  * that come first. */
 static bool chooses(const struct ft_args *args)
@@ -58,11 +60,33 @@ static int limit(const struct ft_args *args, struct ft_answer *answer)
     return 0;
 }
 
+/* All or nothing: what stands before a table would be printed before the complaint of a column that
+ * it does not have. */
+static int show_complete(const struct ft_screen *screen, const struct ft_value *root,
+                         show_answer *show)
+{
+    struct ft_screen own = *screen;
+    char *text = NULL;
+    size_t bytes;
+    int rc;
+
+    own.out = open_memstream(&text, &bytes);
+    if (!own.out)
+        return -ENOMEM;
+    rc = show(&own, root);
+    if (fclose(own.out) != 0 && rc == 0)
+        rc = -ENOMEM;
+    if (rc == 0)
+        fwrite(text, 1, bytes, screen->out);
+    free(text);
+    return rc;
+}
+
 /* window, since: that the answer is of, where it is not the last window; NULL. */
 static int show(const struct ft_args *args, const struct ft_value *root,
                 const struct ft_value *window, const struct ft_since *since)
 {
-    static int (*const shows[FT_COMMANDS])(const struct ft_screen *, const struct ft_value *) = {
+    static show_answer *const shows[FT_COMMANDS] = {
         [FT_COMMAND_PATHS] = ft_show_paths,         [FT_COMMAND_LINKS] = ft_show_links,
         [FT_COMMAND_IMBALANCE] = ft_show_imbalance, [FT_COMMAND_COLLISIONS] = ft_show_collisions,
         [FT_COMMAND_EXPLAIN] = ft_show_explain,     [FT_COMMAND_TOPOLOGY] = ft_show_topology,
@@ -90,7 +114,8 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         screen.width = 0;
     if (args->command == FT_COMMAND_MATRIX)
         return ft_show_matrix(&screen, root, args);
-    return shows[args->command](&screen, root);
+    return args->sort || args->columns ? show_complete(&screen, root, shows[args->command])
+                                       : shows[args->command](&screen, root);
 }
 
 /* Of what the doctor finds and of events: whether one is worse than a note. */

@@ -167,8 +167,12 @@ static int open_reader(struct consumer *c)
     case ENOMEM:
         return EX_OSERR;
     default:
-        fprintf(stderr, "fabrictrace consume: topic '%s' at %s: %s\n", args->topic, args->brokers,
-                error);
+        fprintf(
+            stderr,
+            "fabrictrace consume: topic '%s' at %s: %s\n"
+            "  Are the brokers elsewhere?  fabrictrace consume --brokers HOST:PORT,... TOPIC, or "
+            "FABRICTRACE_BROKERS\n",
+            args->topic, args->brokers, error);
         return EX_UNAVAILABLE;
     }
 }

@@ -4,6 +4,7 @@
 #include "cli/whatif/whatif.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -45,6 +46,17 @@ static void range_cell(struct ft_grid *grid, const struct ft_range *r, uint32_t 
     else
         ft_grid_cell(grid, FT_PLAIN, "%.2f (%.2f to %.2f)", r->sum / draws * scale, r->min * scale,
                      r->max * scale);
+}
+
+/* The same of flows that are counted; of flowlets a part of each is, on several links. */
+static void count_cell(struct ft_grid *grid, const struct ft_range *r, uint32_t draws)
+{
+    if (r->min != floor(r->min) || r->max != floor(r->max))
+        range_cell(grid, r, draws, 1);
+    else if (r->min == r->max)
+        ft_grid_cell(grid, FT_PLAIN, "%.0f", r->min);
+    else
+        ft_grid_cell(grid, FT_PLAIN, "%.2f (%.0f to %.0f)", r->sum / draws, r->min, r->max);
 }
 
 static void hottest_cell(struct ft_grid *grid, const struct ft_topology *t, uint32_t link,
@@ -96,11 +108,11 @@ static void print_row(const struct run *r, const struct ft_outcome *o, struct ft
     ft_grid_cell(grid, FT_PLAIN, "%s", ft_whatif_name(o->policy));
     range_cell(grid, &o->fim[0], o->draws, 1);
     range_cell(grid, &o->fim[1], o->draws, 1);
-    range_cell(grid, &o->most, o->draws, 1);
-    range_cell(grid, &o->collisions, o->draws, 1);
+    count_cell(grid, &o->most, o->draws);
+    count_cell(grid, &o->collisions, o->draws);
     range_cell(grid, &o->share, o->draws, 100);
     if (o->has_moves)
-        range_cell(grid, &o->moves, o->draws, 1);
+        count_cell(grid, &o->moves, o->draws);
     else
         ft_grid_skip(grid);
     if (r->w.times)

@@ -52,7 +52,8 @@ class Chosen(unittest.TestCase):
         self.assertEqual(self.both("events", "--severity", "critical"), (1, [2, 5, 8]))
         self.assertEqual(self.server.target, "/api/v1/events")
         self.assertEqual(self.both("events", "--since", "@1", "--severity", "critical"), (1, [2, 5, 8]))
-        self.assertIn(": 6, 6 of them still active", run("events", "--since", "@1", "--severity", "warning", *self.at)[1])
+        out = run("events", "--since", "@1", "--severity", "warning", *self.at)[1]
+        self.assertIn(": 6, 6 of them still active", out)
         self.give([event(1, "warning"), event(2, "grave")])
         self.assertEqual(self.both("events", "--severity", "critical"), (0, [2]))
 
@@ -132,20 +133,21 @@ class Chosen(unittest.TestCase):
         self.assertEqual((answer["agents"], answer["findings"], answer["queue_pairs"]), ([agent], findings[:1], qps))
         self.give_parts()
         out = run("explain", "gpu01", *self.at)[1]
-        for text in ("No agent reports from this host", "Connected queue pairs: 0", "No finding of the doctor is about it",
-                     "No active events", "Flows: 0"):
+        for text in ("No agent reports from this host", "Connected queue pairs: 0",
+                     "No finding of the doctor is about it", "No active events", "Flows: 0"):
             self.assertIn(text, out)
 
     def test_explain_a_switch(self):
         groups = [{"scope": "group", "name": "leaf1/up", "links": 2, "flows": 7},
                   {"scope": "group", "name": "leaf11/up", "links": 2}, {"scope": "layer", "name": "leaf1/up"}]
-        links = [{"switch": "leaf1", "port": "Ethernet51", "counter_bytes": 7}, {"switch": "leaf1", "port": "Ethernet1"}]
+        links = [{"switch": "leaf1", "port": "Ethernet51", "counter_bytes": 7},
+                 {"switch": "leaf1", "port": "Ethernet1"}]
         findings = [{"switch": "leaf1", "severity": "warning", "text": "no samples"}]
         topology = self.give_parts(doctor=findings, imbalance=groups, links=links, events=[event(2, "critical")])
         rc, out, err = run("explain", "leaf1", *self.at)
         self.assertEqual((rc, err), (0, ""))
-        for text in ("switch leaf1 (leaf)", "Addresses: 192.0.2.11\n", "Port-Channel1", "leaf1/up", "Links: 2, counters of 1",
-                     "no samples", "event 2.", "Flows: 0"):
+        for text in ("switch leaf1 (leaf)", "Addresses: 192.0.2.11\n", "Port-Channel1", "leaf1/up",
+                     "Links: 2, counters of 1", "no samples", "event 2.", "Flows: 0"):
             self.assertIn(text, out)
         self.assertNotIn("leaf11", out)
         answer = json.loads(run("explain", "leaf1", "--json", *self.at)[1])
@@ -157,6 +159,15 @@ class Chosen(unittest.TestCase):
         rc, out, err = run("explain", "typo", *self.at)
         self.assertEqual((rc, out), (1, ""))
         self.assertIn("knows no link, group, job, host or switch 'typo'", err)
+
+    def test_a_column_that_is_none(self):
+        """Nothing is printed before the complaint."""
+        for name in ("links", "imbalance", "events", "qps", "paths", "ranks"):
+            self.server.body = (CASES / f"{'events-all' if name == 'events' else name}.json").read_bytes()
+            for option in ("--sort", "--columns"):
+                rc, out, err = run(name, option, "typo", *self.at)
+                self.assertEqual((rc, out), (64, ""), name)
+                self.assertIn("there is no column 'typo'", err)
 
     def test_usage(self):
         for words, text in ((["events", "--severity", "grave"],
