@@ -51,7 +51,8 @@ enum ft_bearing ft_bearing_judge(const struct ft_join *join, const struct ft_flo
     struct ft_judgement judged;
     struct ft_path path;
 
-    if (ft_bearing_sampled_ms(flow) < after_ms)
+    /* Where no path was predicted, none is another. */
+    if (count == 0 || ft_bearing_sampled_ms(flow) < after_ms)
         return FT_BEARING_NONE;
     if (flow->state == FT_PATH_RESOLVED && ft_join_path_ms(join, flow) >= after_ms) {
         path = ft_flow_path(t, flow);

@@ -11,7 +11,7 @@
 #include "proto/fabrictrace.pb-c.h"
 
 enum ft_bearing {
-    FT_BEARING_NONE,    /* no samples since */
+    FT_BEARING_NONE,    /* no samples since, or no prediction */
     FT_BEARING_UNKNOWN, /* samples, which leave several paths */
     FT_BEARING_SAME,
     FT_BEARING_OTHER,

@@ -77,6 +77,7 @@ static void end(void)
 /* The path that flows had before, which reports speak of. */
 static Fabrictrace__Hop *was[FT_PATH_HOPS_MAX];
 static size_t was_count;
+static bool predicts_nothing; /* the plan, of any port */
 
 /* An agent's report of a port that leads over a spine; outcome above REFUSED: of none. */
 static int report(const char *host, uint16_t sport, unsigned spine,
@@ -112,7 +113,7 @@ static int report(const char *host, uint16_t sport, unsigned spine,
     if (outcome <= FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_REFUSED) {
         port.flow = &flow;
         port.hops = list;
-        port.n_hops = 3;
+        port.n_hops = predicts_nothing ? 0 : 3;
         port.hops_before = was;
         port.n_hops_before = was_count;
     }
@@ -313,6 +314,25 @@ START_TEST(what_stays_uncertain_is_withdrawn)
 END_TEST
 
 /* A confirmed plan whose flow moves later, as after a failed link. */
+/* A plan that says of a port no path cannot be wrong about it, nor right. */
+START_TEST(without_a_predicted_path_nothing_is_judged)
+{
+    begin();
+    predicts_nothing = true;
+    ck_assert_int_eq(given("h0-0", SPORT, 0), 0);
+    predicts_nothing = false;
+    for (int i = 1; i < 6; i++) {
+        sample(SPORT, 0, JOIN_RIG_START_MS + 1000 * i);
+        look(JOIN_RIG_START_MS + 1000 * i + 1500);
+        ck_assert_uint_eq(raised + asked, 0);
+    }
+    ck_assert_int_eq(plan.stage, FABRICTRACE__PLAN_STAGE__PLAN_STAGE_APPLIED);
+    ck_assert_uint_eq(plan.ports_given, 1);
+    ck_assert_uint_eq(plan.ports_confirmed + plan.ports_missed, 0);
+    end();
+}
+END_TEST
+
 START_TEST(a_path_that_changes_later_withdraws)
 {
     begin();
@@ -548,8 +568,8 @@ END_TEST
 
 FT_UNIT_MAIN("follower", each_port_is_told_with_its_state, samples_confirm_every_port,
              samples_from_before_do_not_count, another_path_withdraws_until_agents_confirm,
-             what_stays_uncertain_is_withdrawn, a_path_that_changes_later_withdraws,
-             its_owner_takes_it_back, refused_ports_are_counted_apart,
-             what_is_incomplete_is_refused, a_stranger_does_not_count,
-             without_members_only_the_first_speaks, made_up_plans_replace_each_other,
-             all_of_it_is_capped)
+             what_stays_uncertain_is_withdrawn, without_a_predicted_path_nothing_is_judged,
+             a_path_that_changes_later_withdraws, its_owner_takes_it_back,
+             refused_ports_are_counted_apart, what_is_incomplete_is_refused,
+             a_stranger_does_not_count, without_members_only_the_first_speaks,
+             made_up_plans_replace_each_other, all_of_it_is_capped)
