@@ -22,6 +22,7 @@ agent_libftagent_a_SOURCES = \
 	agent/plans/ask.c agent/plans/ask.h \
 	agent/plans/plan_file.c agent/plans/plan_file.h \
 	agent/plans/plans.c agent/plans/plans.h \
+	agent/plans/kept.c agent/plans/kept.h \
 	agent/plans/withdrawn.c agent/plans/withdrawn.h \
 	agent/probe/course.c agent/probe/course.h \
 	agent/probe/packet.c agent/probe/packet.h \

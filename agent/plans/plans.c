@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/plans/ask.h"
+#include "agent/plans/kept.h"
 #include "agent/plans/plan_file.h"
 #include "agent/plans/withdrawn.h"
 #include "agent/shim/protocol.h"
@@ -29,7 +30,6 @@
 #define CALLERS_MAX 128
 /* A quarter is left to others. */
 #define CALLERS_USER  (CALLERS_MAX - CALLERS_MAX / 4)
-#define PLANS_MAX     8
 #define REPORTS_MAX   1000 /* a second */
 #define ERROR_BYTES   256
 #define REPEAT_LOG_NS (60 * NS_PER_S)
@@ -45,16 +45,6 @@ struct caller {
     struct ft_watch *watch;
 };
 
-/* A plan's file, as it was last seen. */
-struct kept {
-    bool used, good;
-    uid_t uid;
-    char job[FT_PLAN_JOB_BYTES];
-    struct ft_plan_identity identity;
-    struct ft_plan_file file;
-    struct ft_mono asked;
-};
-
 struct ft_plans {
     struct ft_plans_config config;
     char *socket, *folder;
@@ -63,7 +53,7 @@ struct ft_plans {
     int listen_fd;
     struct ft_watch *listening, *tick;
     struct caller callers[CALLERS_MAX];
-    struct kept kept[PLANS_MAX];
+    struct ft_kept_plans kept;
     struct ft_withdrawn withdrawn;
     struct ft_plans_stats stats;
     struct ft_log_limit warnings, ports;
@@ -85,12 +75,6 @@ static void hang_up(struct caller *caller)
     ft_watch_free(caller->watch);
     close(caller->fd);
     *caller = (struct caller){.fd = -1};
-}
-
-static void forget(struct kept *k)
-{
-    ft_plan_file_clear(&k->file);
-    *k = (struct kept){0};
 }
 
 static bool may_report(struct ft_plans *plans)
@@ -130,7 +114,7 @@ static void report_end(struct ft_plans *plans, const struct ft_withdrawal *of,
     ft_uplink_record(plans->uplink, &record);
 }
 
-static struct ft_withdrawal name_of(const struct kept *k)
+static struct ft_withdrawal name_of(const struct ft_kept *k)
 {
     struct ft_withdrawal name = {.uid = k->uid, .plan_time_ms = k->file.record->plan->time_ms};
 
@@ -139,7 +123,7 @@ static struct ft_withdrawal name_of(const struct kept *k)
 }
 
 /* What its owner took back, or replaced by something else. */
-static void withdraw(struct ft_plans *plans, struct kept *k)
+static void withdraw(struct ft_plans *plans, struct ft_kept *k)
 {
     struct ft_withdrawal name;
 
@@ -149,23 +133,7 @@ static void withdraw(struct ft_plans *plans, struct kept *k)
         ft_log(FT_LOG_NOTICE, "plan of job '%s', user %u: withdrawn, %zu queue pairs", k->job,
                k->uid, k->file.count);
     }
-    forget(k);
-}
-
-/* The slot of a user's plan, or the one that nobody has asked for the longest. */
-static struct kept *slot_of(struct ft_plans *plans, uid_t uid, const char *job)
-{
-    struct kept *oldest = &plans->kept[0];
-
-    for (size_t i = 0; i < PLANS_MAX; i++) {
-        struct kept *k = &plans->kept[i];
-
-        if (k->used && k->uid == uid && strcmp(k->job, job) == 0)
-            return k;
-        if (oldest->used && (!k->used || k->asked.ns < oldest->asked.ns))
-            oldest = k;
-    }
-    return oldest;
+    ft_kept_forget(k);
 }
 
 static bool is_same(const struct ft_plan_identity *a, const struct ft_plan_identity *b)
@@ -174,71 +142,103 @@ static bool is_same(const struct ft_plan_identity *a, const struct ft_plan_ident
            a->changed_ns == b->changed_ns;
 }
 
-static void load(struct kept *k, int fd, uid_t uid, const char *job)
+/* Its owner took the file away, or has something else there that is not a plan of its own. Whatever
+ * else keeps the agent from opening or reading it, as too many open files, says nothing of it. */
+static bool is_owners(int rc)
+{
+    return rc == -ENOENT || rc == -EPERM || rc == -EFBIG || rc == -EINVAL;
+}
+
+/* Reads a file into k, which is clear; it stays so where that is not the file's fault. */
+static int load(struct ft_kept *k, int fd, uid_t uid, const char *job)
 {
     char error[ERROR_BYTES] = "";
     int rc = ft_plan_file_read(fd, job, &k->file, error, sizeof(error));
 
-    k->used = true;
-    k->good = rc == 0;
-    k->uid = uid;
-    snprintf(k->job, sizeof(k->job), "%s", job);
     if (rc)
         ft_log(FT_LOG_WARNING, "plan of job '%s', user %u: not taken: %s", job, uid,
                error[0] ? error : strerror(-rc));
     else
         ft_log(FT_LOG_NOTICE, "plan of job '%s', user %u: taken, %zu queue pairs", job, uid,
                k->file.count);
+    if (rc && !is_owners(rc))
+        return rc;
+    k->used = true;
+    k->good = rc == 0;
+    k->uid = uid;
+    snprintf(k->job, sizeof(k->job), "%s", job);
+    return 0;
 }
 
-static bool is_withdrawn(const struct ft_plans *plans, const struct kept *k)
+static bool is_withdrawn(const struct ft_plans *plans, const struct ft_kept *k)
 {
     const struct ft_withdrawal name = name_of(k);
 
     return ft_withdrawn_has(&plans->withdrawn, &name);
 }
 
-/* Reads a file, which replaces what was read before; that is over if it was another plan. */
-static void replace(struct ft_plans *plans, struct kept *k, int fd, uid_t uid, const char *job)
+/* Reads a file, which replaces what was read before of it; that is over if it was another plan. */
+static struct ft_kept *replace(struct ft_plans *plans, struct ft_kept *k, int fd, uid_t uid,
+                               const char *job, const struct ft_plan_identity *identity)
 {
-    bool had = k->good && k->uid == uid && strcmp(k->job, job) == 0;
+    bool had = k && k->good;
     struct ft_withdrawal before = {.uid = 0};
+    struct ft_kept fresh = {.identity = *identity};
 
+    if (load(&fresh, fd, uid, job))
+        return NULL;
     if (had)
         before = name_of(k);
-    forget(k);
-    load(k, fd, uid, job);
+    if (!k)
+        k = ft_kept_slot(&plans->kept, uid);
+    ft_kept_forget(k);
+    *k = fresh;
     if (had && (!k->good || k->file.record->plan->time_ms != before.plan_time_ms))
         report_end(plans, &before, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK);
+    return k;
+}
+
+static struct ft_kept *not_taken(struct ft_plans *plans, uid_t uid, const char *job,
+                                 const char *why)
+{
+    uint64_t held;
+
+    if (ft_log_limit_pass(&plans->warnings, ft_mono_now(), &held))
+        ft_log(FT_LOG_WARNING, "plan of job '%s', user %u: not taken: %s", job, uid, why);
+    return NULL;
 }
 
 /* The user's plan for that job as it lies in the folder now; NULL: there is none that is good. */
-static struct kept *plan_of(struct ft_plans *plans, uid_t uid, const char *job)
+static struct ft_kept *plan_of(struct ft_plans *plans, uid_t uid, const char *job)
 {
     char name[FT_PLAN_NAME_BYTES];
     struct ft_plan_identity identity;
-    struct kept *k;
-    uint64_t held;
+    struct ft_kept *k = ft_kept_find(&plans->kept, uid, job);
     int fd;
 
     if (ft_plan_name(name, uid, job, plans->config.host))
         return NULL;
-    k = slot_of(plans, uid, job);
     fd = ft_plan_file_open(plans->config.folder, name, uid, &identity);
     if (fd < 0) {
-        if (k->used && k->uid == uid && strcmp(k->job, job) == 0)
+        if (k && is_owners(fd))
             withdraw(plans, k);
-        if (fd != -ENOENT && ft_log_limit_pass(&plans->warnings, ft_mono_now(), &held))
-            ft_log(FT_LOG_WARNING, "plan of job '%s', user %u: not taken: %s", job, uid,
-                   fd == -EPERM ? "others may write it, or it is not the user's" : strerror(-fd));
-        return NULL;
+        return fd == -ENOENT
+                   ? NULL
+                   : not_taken(plans, uid, job,
+                               fd == -EPERM ? "others may write it, or it is not the user's"
+                                            : strerror(-fd));
     }
-    if (k->used && k->uid == uid && strcmp(k->job, job) == 0 && is_same(&k->identity, &identity)) {
+    if (k && is_same(&k->identity, &identity)) {
         close(fd);
+    } else if (ft_kept_may_read(&plans->kept, uid, (uint64_t)identity.bytes, ft_mono_now())) {
+        k = replace(plans, k, fd, uid, job, &identity);
     } else {
-        replace(plans, k, fd, uid, job);
-        k->identity = identity;
+        close(fd);
+        return not_taken(plans, uid, job,
+                         "too much of files of this user was read in the last ten seconds");
     }
+    if (!k)
+        return NULL;
     k->asked = ft_mono_now();
     return k->good && !is_withdrawn(plans, k) ? k : NULL;
 }
@@ -262,7 +262,7 @@ static void answer(struct caller *caller, const struct ft_plan_ask *ask, uint16_
 static void take_ask(struct caller *caller, const struct ft_plan_ask *ask)
 {
     struct ft_plans *plans = caller->plans;
-    struct kept *k = ask->job[0] ? plan_of(plans, caller->uid, ask->job) : NULL;
+    struct ft_kept *k = ask->job[0] ? plan_of(plans, caller->uid, ask->job) : NULL;
     struct ft_plan_entry *entry = k ? ft_plan_file_find(&k->file, &ask->src, &ask->dst) : NULL;
 
     plans->stats.asked++;
@@ -289,7 +289,7 @@ static void count_outcome(struct ft_plans *plans, enum ft_shim_outcome outcome)
         plans->stats.rejected++;
 }
 
-static void report(struct caller *caller, const struct ft_plan_ask *ask, const struct kept *k,
+static void report(struct caller *caller, const struct ft_plan_ask *ask, const struct ft_kept *k,
                    const struct ft_plan_entry *entry)
 {
     struct ft_plans *plans = caller->plans;
@@ -334,7 +334,7 @@ static void take_done(struct caller *caller, const struct ft_plan_ask *ask)
     static const char *const became[] = {
         [FT_SHIM_LABEL] = "has port", [FT_SHIM_SPORT] = "has port", [FT_SHIM_REFUSED] = "refused"};
     struct ft_plans *plans = caller->plans;
-    struct kept *k = plan_of(plans, caller->uid, ask->job);
+    struct ft_kept *k = plan_of(plans, caller->uid, ask->job);
     struct ft_plan_entry *entry =
         k ? ft_plan_file_port(&k->file, &ask->src, &ask->dst, ask->sport) : NULL;
     char src[FT_IP_TEXT_BYTES], dst[FT_IP_TEXT_BYTES];
@@ -436,7 +436,7 @@ static void on_connection(void *arg)
 }
 
 /* Whether the file of a plan is still the one that was read. */
-static void look(struct ft_plans *plans, struct kept *k)
+static void look(struct ft_plans *plans, struct ft_kept *k)
 {
     char name[FT_PLAN_NAME_BYTES];
     struct ft_plan_identity identity;
@@ -445,10 +445,10 @@ static void look(struct ft_plans *plans, struct kept *k)
     if (ft_plan_name(name, k->uid, k->job, plans->config.host))
         return;
     fd = ft_plan_file_open(plans->config.folder, name, k->uid, &identity);
-    if (fd < 0)
-        withdraw(plans, k);
-    else
+    if (fd >= 0)
         close(fd);
+    else if (is_owners(fd))
+        withdraw(plans, k);
 }
 
 static void on_tick(void *arg)
@@ -465,10 +465,10 @@ static void on_tick(void *arg)
         hang_up(c);
     }
     plans->stats.plans = 0;
-    for (size_t i = 0; i < PLANS_MAX; i++) {
-        if (plans->kept[i].used)
-            look(plans, &plans->kept[i]);
-        plans->stats.plans += plans->kept[i].good;
+    for (size_t i = 0; i < FT_KEPT_MAX; i++) {
+        if (plans->kept.list[i].used)
+            look(plans, &plans->kept.list[i]);
+        plans->stats.plans += plans->kept.list[i].good;
     }
     if (!plans->listening)
         plans->listening = ft_watch_fd(plans->loop, plans->listen_fd, on_connection, plans);
@@ -521,8 +521,8 @@ void ft_plans_free(struct ft_plans *plans)
     for (size_t i = 0; i < CALLERS_MAX; i++)
         if (plans->callers[i].fd >= 0)
             hang_up(&plans->callers[i]);
-    for (size_t i = 0; i < PLANS_MAX; i++)
-        forget(&plans->kept[i]);
+    for (size_t i = 0; i < FT_KEPT_MAX; i++)
+        ft_kept_forget(&plans->kept.list[i]);
     close(plans->listen_fd);
     unlink(plans->socket);
     free(plans->socket);

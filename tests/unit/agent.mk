@@ -106,6 +106,14 @@ tests_unit_check_owners_others_SOURCES = tests/unit/check_owners_others.c tests/
 tests_unit_check_owners_others_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_owners_others_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_plans
+TESTS += tests/unit/check_plans
+tests_unit_check_plans_SOURCES = tests/unit/check_plans.c tests/unit/unit.h
+tests_unit_check_plans_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_plans_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+tests_unit_check_plans_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_plan_file_open \
+	-Wl,--wrap=ft_plan_file_read -Wl,--wrap=getsockopt -Wl,--wrap=ft_uplink_record
+
 check_PROGRAMS += tests/unit/check_rdma_limits
 TESTS += tests/unit/check_rdma_limits
 tests_unit_check_rdma_limits_SOURCES = tests/unit/check_rdma_limits.c tests/unit/unit.h \
