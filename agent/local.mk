@@ -9,7 +9,7 @@ agent_libftagent_a_SOURCES = \
 	agent/engine.c agent/engine.h \
 	agent/jobs/collective_record.c agent/jobs/collective_record.h \
 	agent/jobs/collectives.c agent/jobs/collectives.h \
-	agent/jobs/jobs.c agent/jobs/jobs.h \
+	agent/jobs/jobs.c agent/jobs/jobs.h agent/jobs/jobs_impl.h agent/jobs/jobs_read.c \
 	agent/jobs/hello.c agent/jobs/hello.h \
 	agent/jobs/peer_list.c agent/jobs/peer_list.h \
 	agent/jobs/process.c agent/jobs/process.h \

@@ -28,6 +28,7 @@ enum metric {
     METRIC_NCCL_JOBS,
     METRIC_NCCL_REFUSED,
     METRIC_NCCL_IMPLAUSIBLE,
+    METRIC_NCCL_WAITING,
     METRIC_PLANS,
     METRIC_PLAN_PORTS,
     METRIC_PLAN_REFUSED,
@@ -90,6 +91,8 @@ static const struct ft_prom_metric table[] = {
         "Connections of jobs that were rejected."},
     [METRIC_NCCL_IMPLAUSIBLE] = {PREFIX "nccl_implausible_total", FT_PROM_COUNTER, "counters", NULL, NULL, 1,
         "Counters in the memory of jobs that said more than a process can do: they do not count."},
+    [METRIC_NCCL_WAITING] = {PREFIX "nccl_waiting", FT_PROM_GAUGE, "records", NULL, NULL, 1,
+        "Records in the memory of jobs that the agent has not read yet: it reads for a few milliseconds at a time, users in turn."},
     [METRIC_PLANS] = {PREFIX "plans", FT_PROM_GAUGE, "plans", NULL, NULL, 1,
         "Plans of source ports that jobs have asked for, and that are there."},
     [METRIC_PLAN_PORTS] = {PREFIX "plan_ports_total", FT_PROM_COUNTER, "queue pairs", "outcome", NULL, 5,
@@ -262,6 +265,7 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
         ft_prom_one(&page, METRIC_NCCL_JOBS, ft_jobs_count(m->jobs));
         ft_prom_one(&page, METRIC_NCCL_REFUSED, ft_jobs_refused(m->jobs));
         ft_prom_one(&page, METRIC_NCCL_IMPLAUSIBLE, ft_jobs_implausible(m->jobs));
+        ft_prom_one(&page, METRIC_NCCL_WAITING, ft_jobs_waiting(m->jobs));
     }
     if (m->plans)
         write_plans(&page, ft_plans_stats(m->plans));

@@ -45,6 +45,9 @@ void ft_jobs_account(const struct ft_jobs *jobs, struct ft_account *account);
 
 size_t ft_jobs_count(const struct ft_jobs *jobs);
 
+/* Records in the rings of all jobs that are not read yet. */
+uint64_t ft_jobs_waiting(const struct ft_jobs *jobs);
+
 /* Connections turned away: too many at once, too many of one user, or silent for five seconds. */
 uint64_t ft_jobs_refused(const struct ft_jobs *jobs);
 

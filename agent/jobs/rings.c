@@ -24,6 +24,7 @@ struct ft_rings {
     uint64_t events_read[FT_SEGMENT_RINGS];
     uint64_t lost, stray, broken;
     bool reported;
+    uint32_t next; /* the ring to read first */
 };
 
 /* Counters are the job's: sums of so many of them do not wrap. */
@@ -152,31 +153,58 @@ static uint64_t read_chunk(struct ft_rings *rings, uint32_t i, uint64_t most)
                : 0;
 }
 
+/* Reads what was in a ring when it was looked at, `most` at most. */
+static uint64_t read_ring(struct ft_rings *rings, uint32_t i, uint64_t most,
+                          void (*take)(void *arg, const struct ft_segment_record *record),
+                          void *arg)
+{
+    struct ft_segment_ring *ring = &rings->shared->ring[i];
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    uint64_t count = head - rings->tail[i], n = 0;
+
+    if (count > FT_SEGMENT_SLOTS) {
+        rings->broken++;
+        rings->tail[i] = head;
+        atomic_store_explicit(&ring->tail, head, memory_order_release);
+        return 0;
+    }
+    if (count > most)
+        count = most;
+    while (n < count) {
+        uint64_t got = read_chunk(rings, i, count - n);
+
+        if (!got)
+            break;
+        for (uint64_t k = 0; k < got; k++)
+            take_record(rings, i, rings->chunk[k], take, arg);
+        n += got;
+    }
+    return n;
+}
+
 uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
                        void (*take)(void *arg, const struct ft_segment_record *record), void *arg)
 {
     uint64_t records = 0;
 
-    for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
-        struct ft_segment_ring *ring = &rings->shared->ring[i];
-        uint64_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-        uint64_t count = head - rings->tail[i];
+    for (uint32_t k = 0; k < FT_SEGMENT_RINGS && records < most; k++) {
+        records += read_ring(rings, rings->next, most - records, take, arg);
+        /* What is left of this one comes after the others. */
+        rings->next = (rings->next + 1) % FT_SEGMENT_RINGS;
+    }
+    return records;
+}
 
-        if (count > FT_SEGMENT_SLOTS) {
-            rings->broken++;
-            rings->tail[i] = head;
-            atomic_store_explicit(&ring->tail, head, memory_order_release);
-            continue;
-        }
-        if (count > most)
-            count = most;
-        for (uint64_t n = 0, got; n < count; n += got, records += got) {
-            got = read_chunk(rings, i, count - n);
-            if (!got)
-                break;
-            for (uint64_t k = 0; k < got; k++)
-                take_record(rings, i, rings->chunk[k], take, arg);
-        }
+uint64_t ft_rings_waiting(const struct ft_rings *rings)
+{
+    uint64_t records = 0;
+
+    for (uint32_t i = 0; i < FT_SEGMENT_RINGS; i++) {
+        uint64_t count = atomic_load_explicit(&rings->shared->ring[i].head, memory_order_relaxed) -
+                         rings->tail[i];
+
+        if (count <= FT_SEGMENT_SLOTS)
+            records += count;
     }
     return records;
 }

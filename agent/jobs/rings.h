@@ -59,10 +59,14 @@ struct ft_rings;
 int ft_rings_open(int fd, struct ft_rings **rings);
 void ft_rings_free(struct ft_rings *rings);
 
-/* Hands over what is in the rings, at most `most` records of each. Texts end within their bounds;
- * everything else in a record is as the job wrote it. Returns the records read. */
+/* Hands over what is in the rings, `most` records at most, and goes on with the next ring the next
+ * time. Texts end within their bounds; everything else in a record is as the job wrote it. Returns
+ * the records read; where that is less than `most`, all that was in the rings before was read. */
 uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
                        void (*take)(void *arg, const struct ft_segment_record *record), void *arg);
+
+/* Records in the rings that are not read. */
+uint64_t ft_rings_waiting(const struct ft_rings *rings);
 
 /* Reports the next agent that the events of read records have been published. */
 void ft_rings_sent(struct ft_rings *rings, uint64_t events);

@@ -56,10 +56,19 @@ tests_unit_check_collectives_SOURCES = tests/unit/check_collectives.c tests/unit
 tests_unit_check_collectives_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_collectives_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
-tests_unit_check_jobs_SOURCES = tests/unit/check_jobs.c tests/unit/unit.h
+tests_unit_check_jobs_SOURCES = tests/unit/check_jobs.c tests/unit/jobs_rig.h tests/unit/unit.h
 tests_unit_check_jobs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_jobs_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_jobs_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_rings_read -Wl,--wrap=ft_uplink_record
+
+check_PROGRAMS += tests/unit/check_jobs_steps
+TESTS += tests/unit/check_jobs_steps
+tests_unit_check_jobs_steps_SOURCES = tests/unit/check_jobs_steps.c tests/unit/jobs_rig.h \
+	tests/unit/unit.h
+tests_unit_check_jobs_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_jobs_steps_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+tests_unit_check_jobs_steps_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getsockopt \
+	-Wl,--wrap=ft_uplink_record
 
 tests_unit_check_progress_SOURCES = tests/unit/check_progress.c tests/unit/unit.h
 tests_unit_check_progress_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -5,17 +5,13 @@
 
 #include "agent/jobs/jobs.h"
 
-#include <endian.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "agent/jobs/rings.h"
 #include "lib/io/loop.h"
+#include "tests/unit/jobs_rig.h"
 #include "tests/unit/unit.h"
 
 #define HOLD_NS INT64_C(20000000)
@@ -107,49 +103,6 @@ void __wrap_ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record
     ft_loop_exit(loop, 0);
 }
 
-/* As the plugin does: its memory, and who it is. */
-static int connect_job(const char *path)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    int memory = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    struct __attribute__((packed)) {
-        uint64_t magic;
-        uint32_t version;
-    } hello = {htobe64(FT_SEGMENT_MAGIC), htobe32(FT_SEGMENT_VERSION)};
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec iov = {.iov_base = &hello, .iov_len = sizeof(hello)};
-    struct msghdr message = {.msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes)};
-
-    ck_assert(fd >= 0 && memory >= 0);
-    ck_assert_int_eq(ftruncate(memory, sizeof(*segment)), 0);
-    ck_assert_int_eq(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    segment = mmap(NULL, sizeof(*segment), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    ck_assert_ptr_ne(segment, MAP_FAILED);
-    segment->version = FT_SEGMENT_VERSION;
-    segment->rings = FT_SEGMENT_RINGS;
-    segment->slots = FT_SEGMENT_SLOTS;
-    segment->comms = FT_SEGMENT_COMMS;
-    segment->record_bytes = sizeof(struct ft_segment_record);
-    segment->flight_bytes = sizeof(struct ft_segment_flight);
-    segment->magic = FT_SEGMENT_MAGIC;
-    memset(&control, 0, sizeof(control));
-    *CMSG_FIRSTHDR(&message) = (struct cmsghdr){
-        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-    memcpy(CMSG_DATA(CMSG_FIRSTHDR(&message)), &memory, sizeof(memory));
-    snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
-    ck_assert_int_eq(sendmsg(fd, &message, 0), sizeof(hello));
-    close(memory);
-    return fd;
-}
-
 /* Whoever sees first that nothing has come, and then that nothing is in flight any more, has missed
  * what ended in between. */
 START_TEST(a_transfer_that_ends_between_two_looks_is_its_operations)
@@ -168,7 +121,7 @@ START_TEST(a_transfer_that_ends_between_two_looks_is_its_operations)
     loop = ft_loop_new();
     jobs = ft_jobs_new(loop, NULL, &config, error, sizeof(error));
     ck_assert_ptr_nonnull(jobs);
-    fd = connect_job(path);
+    fd = connect_job(path, &segment);
     begin();
     ck_assert_int_eq(ft_loop_run(loop), 0);
     ck_assert_uint_eq(named, 1);

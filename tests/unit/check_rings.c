@@ -227,6 +227,29 @@ START_TEST(survives_a_job_that_lies)
 }
 END_TEST
 
+/* A slice ends anywhere, and every ring has its turn. */
+START_TEST(slices_go_round_the_rings)
+{
+    struct memory m = good();
+    struct ft_rings *rings = NULL;
+
+    ck_assert_int_eq(ft_rings_open(m.fd, &rings), 0);
+    atomic_store(&m.s->ring[0].head, 1000);
+    atomic_store(&m.s->ring[5].head, 10);
+    ck_assert_uint_eq(ft_rings_waiting(rings), 1010);
+    ck_assert_uint_eq(ft_rings_read(rings, 100, take, NULL), 100);
+    ck_assert_uint_eq(ft_rings_read(rings, 100, take, NULL), 100);
+    ck_assert_uint_eq(atomic_load(&m.s->ring[5].tail), 10);
+    ck_assert_uint_eq(ft_rings_waiting(rings), 810);
+    ck_assert_uint_eq(ft_rings_read(rings, 810, take, NULL), 810);
+    ck_assert_uint_eq(ft_rings_read(rings, 810, take, NULL), 0);
+    atomic_store(&m.s->ring[9].head, UINT64_MAX); /* what cannot be does not wait */
+    ck_assert_uint_eq(ft_rings_waiting(rings), 0);
+    ft_rings_free(rings);
+    drop(&m);
+}
+END_TEST
+
 /* Whoever touches a page of a hole is charged for it: a job must not make that the agent. */
 START_TEST(holes_cost_the_reader_nothing)
 {
@@ -237,7 +260,7 @@ START_TEST(holes_cost_the_reader_nothing)
     ck_assert_int_eq(ft_rings_open(m.fd, &rings), 0);
     for (int i = 0; i < FT_SEGMENT_RINGS; i++)
         atomic_store(&m.s->ring[i].head, FT_SEGMENT_SLOTS);
-    ck_assert_uint_eq(ft_rings_read(rings, FT_SEGMENT_SLOTS, take, NULL),
+    ck_assert_uint_eq(ft_rings_read(rings, UINT32_MAX, take, NULL),
                       FT_SEGMENT_RINGS * FT_SEGMENT_SLOTS);
     ck_assert_int_eq(fstat(m.fd, &st), 0);
     ck_assert_int_lt(st.st_blocks * 512, 1 << 18);
@@ -246,6 +269,6 @@ START_TEST(holes_cost_the_reader_nothing)
 }
 END_TEST
 
-FT_UNIT_MAIN("rings", holes_cost_the_reader_nothing, only_such_memory_is_taken,
-             reads_on_where_it_stopped, a_reader_killed_over_a_record_doubles_none,
-             survives_a_job_that_lies)
+FT_UNIT_MAIN("rings", slices_go_round_the_rings, holes_cost_the_reader_nothing,
+             only_such_memory_is_taken, reads_on_where_it_stopped,
+             a_reader_killed_over_a_record_doubles_none, survives_a_job_that_lies)
