@@ -22,6 +22,8 @@
 
 #define GROUPS_MIN 10
 #define LIKE       4 /* communicators that a reference is made of */
+#define EVEN       1.1
+#define OTHERS_MAX 64 /* series that one is compared with while it is slow */
 #define TAIL       0.5
 #define TAIL_RATIO 1.4
 #define RELEVANT   0.03  /* of the time between two operations: at one rank */
@@ -354,6 +356,61 @@ static void judge_series(struct survey *s, struct series *series)
     series->since_ns = e[series->slow.first].start_ns;
 }
 
+/* Of a series from one time to another: the median, and how much chance moves that. NAN: none. */
+static double middle_of(struct survey *s, const struct series *x, uint64_t since_ns,
+                        uint64_t until_ns, double *chance)
+{
+    const struct entry *e = &s->entries[x->first];
+    double middle;
+    size_t n = 0;
+
+    ft_task_spend(s->m->task, 1 + x->count / 8);
+    for (size_t k = 0; k < x->count; k++)
+        if ((int64_t)(e[k].start_ns - since_ns) >= 0 && (int64_t)(until_ns - e[k].start_ns) >= 0)
+            s->room[n++] = log(e[k].ns / x->usual);
+    middle = ft_median(s->room, n);
+    *chance = ft_spread(s->room, n, middle) / sqrt((double)n);
+    return n ? middle : NAN;
+}
+
+/* What slows down all of the network, or all hosts, is the fault of none: whether a series is
+ * slower than those of other communicators at the same time, by more than these differ. */
+static bool stands_out(struct survey *s, const struct series *series)
+{
+    const struct entry *e = &s->entries[series->first];
+    uint64_t half_ns = (uint64_t)between(s, series) / 2; /* those of one step begin apart */
+    uint64_t since_ns = series->since_ns - half_ns;
+    uint64_t until_ns = e[series->slow.end - 1].start_ns + half_ns;
+    size_t step = s->series_count / OTHERS_MAX + 1, n = 0;
+    double chance = 0, its;
+
+    for (size_t i = 0; i < s->series_count; i += step) {
+        const struct series *other = &s->series[i];
+        double middle = NAN;
+
+        if (other->comm != series->comm)
+            middle = middle_of(s, other, since_ns, until_ns, &its);
+        if (!isnan(middle))
+            s->values[n++] = middle;
+    }
+    /* Few do not say how much they differ: then one of them has to be as fast as ever. */
+    if (n > 0 && n < LIKE && ft_nth(s->values, n, 0) >= log(EVEN))
+        return false;
+    middle_of(s, series, since_ns, until_ns, &chance);
+    return n == 0 || log(series->slow.ratio) >= ft_slowness_bar(s->values, n, chance);
+}
+
+/* Those that are slow as others are, and of which nobody in particular leaves late. */
+static void leave_common(struct survey *s)
+{
+    for (size_t i = 0; i < s->series_count; i++) {
+        struct series *series = &s->series[i];
+
+        if (series->is_slow && series->process == FT_OPERATIONS_NONE)
+            series->is_slow = stands_out(s, series);
+    }
+}
+
 static bool has_member(const struct ft_matched *m, uint32_t comm, uint32_t process)
 {
     return ft_matched_position(m, comm, process) != FT_OPERATIONS_NONE;
@@ -535,6 +592,7 @@ int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
         refer(&s);
         for (size_t i = 0; i < s.series_count; i++)
             judge_series(&s, &s.series[i]);
+        leave_common(&s);
         rc = describe_all(&s);
     }
     free(s.entries);

@@ -13,6 +13,11 @@
 #define ALWAYS      1.4 /* where it was never: then it may be built so */
 #define OFTEN       0.8
 #define SIGMAS      6
+#define LIKE        4 /* others, to know how much they differ */
+#define ABOVE       0.6
+#define TENTH       0.253 /* of a normal distribution between its middle and that, in spreads */
+#define BEYOND      1.1   /* times what others are slow by at the same time, */
+#define OUTLIER     6     /* and so many spreads of what they are */
 
 static double middle(const double *values, size_t count, double *room, double *spread)
 {
@@ -55,4 +60,25 @@ bool ft_slowness_of(const double *values, size_t count, double noise, double *ro
         return false;
     *slow = (struct ft_slowness){.first = first, .end = end, .ratio = exp(median)};
     return true;
+}
+
+/* How far above their middle others are by chance; 0: too few to say. */
+static double differ_of(double *others, size_t count)
+{
+    double median, above;
+
+    if (count < LIKE)
+        return 0;
+    median = ft_median(others, count);
+    /* Above the middle they may differ by more than below it. */
+    above = (ft_quantile(others, count, ABOVE) - median) / TENTH;
+    return fmax(above, ft_spread(others, count, median)); /* which replaces them */
+}
+
+double ft_slowness_bar(double *others, size_t count, double differ)
+{
+    double median = count ? ft_median(others, count) : 0;
+
+    differ = fmax(differ, differ_of(others, count));
+    return fmax(median, 0) + fmax(log(BEYOND), OUTLIER * differ);
 }

@@ -19,4 +19,8 @@ struct ft_slowness {
 bool ft_slowness_of(const double *values, size_t count, double noise, double *room,
                     struct ft_slowness *slow);
 
+/* What one has to be slow by to stand out from others at the same time, which differ by chance at
+ * least so much. Overwrites them. */
+double ft_slowness_bar(double *others, size_t count, double differ);
+
 #endif

@@ -26,13 +26,10 @@
 #define TRANSFERS_MIN 8
 #define CELLS_LIKE    4 /* cells of a class that a reference is made of */
 #define MOST_OF_LINE  0.75
-#define NEAR          4     /* transfers before and after one that it is compared with */
-#define MEASURED      0.75  /* of the transfers of two ranks, at least */
-#define SLOW_SHARE    0.4   /* more of all cells: no single rank */
-#define OTHERS_MAX    64    /* cells that one is compared with while it is slow */
-#define BEYOND        1.1   /* times what these are slow by at the same time, */
-#define OUTLIER       6     /* and so many spreads of what they are */
-#define TENTH         0.253 /* of a normal distribution above its middle, in spreads */
+#define NEAR          4    /* transfers before and after one that it is compared with */
+#define MEASURED      0.75 /* of the transfers of two ranks, at least */
+#define SLOW_SHARE    0.4  /* more of all cells: no single rank */
+#define OTHERS_MAX    64   /* cells that one is compared with while it is slow */
 
 /* One side of a transfer: how long it took there at most, and when it was done. */
 struct side {
@@ -338,48 +335,54 @@ static int shared_by(const struct matrix *x, const struct cell *other, const str
 }
 
 /* How slow a cell has to be to stand out from those that share these hosts with it, while it is
- * slow, and as far as these differ from each other. Clocks differ, so that the time is a part of
- * their transfers. False: there is none. */
-static bool others_of(struct matrix *x, const struct cell *cell, const struct ft_slowness *slow,
-                      int shared, double *bar)
+ * slow, and as far as all became different then: between two hosts all may be slow together. Clocks
+ * differ, so that the time is a part of their transfers. Of how many it is known. */
+static size_t others_of(struct matrix *x, const struct cell *cell, const struct ft_slowness *slow,
+                        int shared, double *bar)
 {
-    double median = 0, spread = 0;
-    size_t step = x->cell_count / OTHERS_MAX + 1, n = 0;
+    double all[OTHERS_MAX], differ = 0, middle;
+    size_t step = x->cell_count / OTHERS_MAX + 1, n = 0, all_count = 0;
 
     for (size_t i = 0; i < x->cell_count; i += step) {
         const struct cell *other = &x->cells[i];
-        size_t first = slow->first * other->count / cell->count;
-        size_t end = slow->end * other->count / cell->count;
+        size_t first = slow->first * other->count / cell->count, rest;
+        size_t slow_count = slow->end * other->count / cell->count - first;
+        int its = shared_by(x, other, cell);
 
-        if (first == end || shared_by(x, other, cell) != shared)
+        if (slow_count == 0 || its < 0)
             continue;
-        ft_task_spend(x->m->task, 1 + (end - first) / 4);
-        for (size_t k = first; k < end; k++)
-            x->room[k - first] = x->transfers[other->first + k].ns;
-        x->values[n++] = ft_median(x->room, end - first);
+        ft_task_spend(x->m->task, 1 + other->count / 4);
+        rest = other->count - slow_count;
+        for (size_t k = 0; k < other->count; k++)
+            x->room[(k + other->count - first) % other->count] = x->transfers[other->first + k].ns;
+        middle = ft_median(x->room, slow_count);
+        if (rest)
+            all[all_count++] = middle - ft_median(x->room + slow_count, rest);
+        if (its == shared)
+            x->values[n++] = middle;
     }
-    ft_task_spend(x->m->task, 1 + n / 4);
-    if (n > 0)
-        median = ft_median(x->values, n);
-    /* Above the middle they may differ by more than below it. */
-    if (n >= CELLS_LIKE) {
-        double above = (ft_quantile(x->values, n, 1 - SLOW_SHARE) - median) / TENTH;
-
-        spread = fmax(above, ft_spread(x->values, n, median));
-    }
-    *bar = fmax(median, 0) + fmax(log(BEYOND), OUTLIER * spread);
-    return n > 0;
+    ft_task_spend(x->m->task, 1 + all_count / 4);
+    if (all_count >= CELLS_LIKE)
+        differ = ft_spread(all, all_count, ft_median(all, all_count));
+    *bar = ft_slowness_bar(x->values, n, differ);
+    return n;
 }
 
 /* What slows down all of the network is the fault of none of its ends: whether a cell is slower
  * than those between other hosts. Where all have a host in common with it, both of its hosts would
- * have to be at fault. */
+ * have to be at fault; where there are two hosts, only ranks and directions can be compared. */
 static bool stands_out(struct matrix *x, const struct cell *cell, const struct ft_slowness *slow)
 {
-    double bar = 0, other;
+    double bar, other;
 
-    if (!others_of(x, cell, slow, 0, &bar) && others_of(x, cell, slow, 1, &bar))
-        bar = others_of(x, cell, slow, 2, &other) ? fmin(bar, other) : 0;
+    if (!others_of(x, cell, slow, 0, &bar)) {
+        size_t from = others_of(x, cell, slow, 1, &bar), to = others_of(x, cell, slow, 2, &other);
+
+        if (from && to)
+            bar = fmin(bar, other);
+        else if (from || to || others_of(x, cell, slow, 3, &bar) < CELLS_LIKE)
+            bar = 0;
+    }
     return log(slow->ratio) >= bar;
 }
 

@@ -99,6 +99,50 @@ static void noisy_chain(uint64_t seed, uint32_t slow)
     ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
 }
 
+/* Each rank sends to those of its place on the other hosts; in the last steps all are slower, more
+ * or less by step, direction and host. */
+static void noisy_exchange(uint64_t seed, uint32_t slow)
+{
+    for (uint64_t k = 0; k < STEPS; k++)
+        for (uint32_t i = 0; i < RANKS * (RANKS / of_host - 1); i++) {
+            uint32_t from = i % RANKS, hop = i / RANKS + 1, to = (from + hop * of_host) % RANKS;
+            double times = 1 + 0.1 * jitter(seed + i, k);
+
+            if (k >= STEPS - 7)
+                times *= (1 + 2 * jitter(seed, 2 * k + (from < to))) *
+                         (0.6 + 0.8 * jitter(seed, 1000 + k * RANKS + from / of_host)) *
+                         (0.6 + 0.8 * jitter(seed, 2000 + k * RANKS + to / of_host)) *
+                         (0.8 + 0.4 * jitter(seed, 3000 + k * RANKS + from));
+            if (k > STEPS / 3 && from == slow)
+                times *= 2.5;
+            now[from] += 10 * MS;
+            transfer(k * 4 + hop, from, to, times);
+        }
+    ck_assert_int_eq(ft_operations_finish(ops), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+}
+
+/* With two hosts all is between the same ones; with four there are two others. */
+START_TEST(few_hosts_that_differ_name_nobody)
+{
+    size_t named = 0;
+
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        setup(seed % 2 ? 8 : 4);
+        noisy_exchange(seed, RANKS);
+        ck_assert_msg(found.count == 0, "seed %d: rank %u", (int)seed, found.items[0].process);
+        teardown();
+        setup(seed % 2 ? 8 : 4);
+        noisy_exchange(seed, 5);
+        for (size_t i = 0; i < found.count; i++)
+            ck_assert(found.items[i].process == 5 || found.items[i].peer == 5);
+        named += found.count > 0;
+        teardown();
+    }
+    ck_assert_uint_eq(named, 60);
+}
+END_TEST
+
 START_TEST(what_differs_as_much_between_others_names_nobody)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -153,12 +197,12 @@ START_TEST(what_comes_and_goes_names_nobody)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         setup(1);
         for (uint64_t k = 0; k < STEPS; k++) {
-            double all = some(seed, k / 6) < 0.4 ? 1.6 : 1;
+            double all = jitter(seed, k / 6) < 0.4 ? 1.6 : 1;
 
             for (uint32_t i = 0; i < 2 * (RANKS - 1); i++) {
                 bool back = i >= RANKS - 1;
                 uint32_t from = back ? 2 * (RANKS - 1) - i : i, to = back ? from - 1 : from + 1;
-                double left = 0.7 + 0.6 * some(k * 31 + seed * 17, i * 13 + 5);
+                double left = 0.7 + 0.6 * jitter(k * 31 + seed * 17, i * 13 + 5);
 
                 now[from] += 10 * MS;
                 transfer(k, from, to, all > 1 ? all * left : 1);
@@ -202,5 +246,5 @@ START_TEST(work_may_be_in_lengths)
 END_TEST
 
 FT_UNIT_MAIN("slow tables", what_slows_down_all_names_nobody, what_comes_and_goes_names_nobody,
-             what_differs_as_much_between_others_names_nobody, who_is_slower_than_all_is_named,
-             work_may_be_in_lengths)
+             what_differs_as_much_between_others_names_nobody, few_hosts_that_differ_name_nobody,
+             who_is_slower_than_all_is_named, work_may_be_in_lengths)
