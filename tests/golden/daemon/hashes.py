@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
+from fabrics import hosts_first  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
 
 LEAVES, SPINES, HOSTS = 6, 8, 3
@@ -59,28 +60,6 @@ HASHES = {
 
 def address(leaf, host):
     return f"10.0.{leaf}.{host}"
-
-
-def topology():
-    text = "fabric: small\nspeed_bps: 100000000000\nswitches:\n"
-    for leaf in range(1, LEAVES + 1):
-        ports = ", ".join(f"{{name: Ethernet{i}, ifindex: {i}}}"
-                          for i in [*range(1, HOSTS + 1), *range(51, 51 + SPINES)])
-        text += f"  - {{name: leaf{leaf}, addresses: [192.0.2.{leaf}], ports: [{ports}]}}\n"
-    for spine in range(1, SPINES + 1):
-        ports = ", ".join(f"{{name: Ethernet{i}, ifindex: {i}}}" for i in range(1, LEAVES + 1))
-        text += f"  - {{name: spine{spine}, addresses: [192.0.2.{100 + spine}], ports: [{ports}]}}\n"
-    text += "links:\n"
-    for leaf in range(1, LEAVES + 1):
-        for spine in range(1, SPINES + 1):
-            text += (f"  - {{a: leaf{leaf}, a_port: Ethernet{50 + spine}, b: spine{spine}, "
-                     f"b_port: Ethernet{leaf}}}\n")
-    text += "hosts:\n"
-    for leaf in range(1, LEAVES + 1):
-        for host in range(1, HOSTS + 1):
-            text += (f"  - {{name: h{leaf}-{host}, nics: [{{addresses: [{address(leaf, host)}], "
-                     f"attach: [{{switch: leaf{leaf}, port: Ethernet{host}}}]}}]}}\n")
-    return text
 
 
 def make_flows():
@@ -178,7 +157,7 @@ def main():
     flows = make_flows()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "t.yaml"
-        file.write_text(topology())
+        file.write_text(hosts_first(LEAVES, SPINES, HOSTS))
         lines = "".join(json.dumps(r) + "\n" for r in samples(flows))
         got = replay(file, lines)
         check("twice the same", got == replay(file, lines))

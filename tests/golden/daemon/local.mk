@@ -18,7 +18,7 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/lossy.py tests/golden/daemon/brief.py tests/golden/daemon/operations.py tests/golden/daemon/weights.py \
 	tests/golden/daemon/printed.py tests/golden/daemon/reach.py
 TESTS += $(daemon_goldens)
-EXTRA_DIST += $(daemon_goldens) tests/golden/daemon/capture.py tests/golden/daemon/rig.py \
+EXTRA_DIST += $(daemon_goldens) tests/golden/daemon/capture.py tests/golden/daemon/fabrics.py tests/golden/daemon/rig.py \
 	tests/golden/daemon/sflow.py tests/golden/daemon/lab/analyze.txt \
 	tests/golden/daemon/lab/expected.ndjson \
 	tests/golden/daemon/lab/sflow.pcap tests/golden/daemon/lab/topology.yaml \

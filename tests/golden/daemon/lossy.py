@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
+from fabrics import leaf_spine  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
 
 START_MS, SECONDS = 1700000000000, 150
@@ -20,27 +21,6 @@ LOSSY, FROM, TO = ("spine3", "Ethernet2"), 20, 60  # spine3's port to leaf2
 BUSY, BUSY_FROM = "10.0.4.1", 5  # a receiver that is too slow for what it gets
 MEMORY = 60  # seconds for which a flow counts with what its samples showed
 PAUSES = (30, 40), (50, 60), (70, 90)  # of a job, while a link loses packets and after
-
-
-def topology():
-    out = "fabric: small\nswitches:\n"
-    for kind, count, ports in (("leaf", LEAVES, SPINES), ("spine", SPINES, LEAVES)):
-        net = 2 if kind == "leaf" else 3
-        for i in range(1, count + 1):
-            names = [(p, f"Ethernet{p}") for p in range(1, ports + 1)]
-            names += [(50 + h, f"Ethernet{50 + h}") for h in range(1, HOSTS + 1)] if kind == "leaf" else []
-            out += (f"  - {{name: {kind}{i}, tier: {kind}, addresses: [192.0.{net}.{i}], ports: ["
-                    + ", ".join(f"{{ifindex: {n}, name: {name}}}" for n, name in names) + "]}\n")
-    out += "links:\n"
-    for leaf in range(1, LEAVES + 1):
-        for spine in range(1, SPINES + 1):
-            out += f"  - {{a: leaf{leaf}, a_port: Ethernet{spine}, b: spine{spine}, b_port: Ethernet{leaf}}}\n"
-    out += "hosts:\n"
-    for leaf in range(1, LEAVES + 1):
-        for h in range(1, HOSTS + 1):
-            out += (f"  - {{name: h{leaf}{h}, nics: [{{addresses: [10.0.{leaf}.{h}], "
-                    f"attach: [{{switch: leaf{leaf}, port: Ethernet{50 + h}}}]}}]}}\n")
-    return out
 
 
 def observation(flow, second, agent, came, went, back):
@@ -77,7 +57,7 @@ def judge(pauses):
     print("with pauses" if pauses else "without a pause")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "t.yaml"
-        file.write_text(topology())
+        file.write_text(leaf_spine(LEAVES, SPINES, HOSTS))
         done = rig.run(rig.DAEMON, "-c", os.devnull, *rig.TRUST, "--set", "source_id=golden", "--topology", file,
                        "--replay", "-", "--sink", "file:-", stdin=None,
                        input="".join(json.dumps(r) + "\n" for r in generate(random.Random(5), pauses)))

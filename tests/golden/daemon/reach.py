@@ -12,31 +12,12 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
+from fabrics import leaf_spine  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
 
 START_MS, WINDOWS, FLOWS = 1700000000000, 8, 1200
 LEAVES, SPINES, HOSTS = 4, 4, 4
 MISSING = (3, 1)  # leaf, spine
-
-
-def topology():
-    out = "fabric: small\nspeed_bps: 400000000000\nswitches:\n"
-    for kind, count, ports, net in (("leaf", LEAVES, SPINES, 2), ("spine", SPINES, LEAVES, 3)):
-        for i in range(1, count + 1):
-            names = list(range(1, ports + 1)) + ([50 + h for h in range(1, HOSTS + 1)] if kind == "leaf" else [])
-            out += (f"  - {{name: {kind}{i}, tier: {kind}, addresses: [192.0.{net}.{i}], ports: ["
-                    + ", ".join(f"{{ifindex: {n}, name: Ethernet{n}}}" for n in names) + "]}\n")
-    out += "links:\n"
-    for leaf in range(1, LEAVES + 1):
-        for spine in range(1, SPINES + 1):
-            if (leaf, spine) != MISSING:
-                out += f"  - {{a: leaf{leaf}, a_port: Ethernet{spine}, b: spine{spine}, b_port: Ethernet{leaf}}}\n"
-    out += "hosts:\n"
-    for leaf in range(1, LEAVES + 1):
-        for h in range(1, HOSTS + 1):
-            out += (f"  - {{name: h{leaf}{h}, nics: [{{addresses: [10.0.{leaf}.{h}], "
-                    f"attach: [{{switch: leaf{leaf}, port: Ethernet{50 + h}}}]}}]}}\n")
-    return out
 
 
 def observations(pairs, dead):
@@ -98,7 +79,7 @@ def events_of(records, *kinds):
 
 def replay(folder, given):
     file = folder / "t.yaml"
-    file.write_text(topology())
+    file.write_text(leaf_spine(LEAVES, SPINES, HOSTS, missing=(MISSING,), head="speed_bps: 400000000000\n"))
     done = rig.run(rig.DAEMON, "-c", os.devnull, *rig.TRUST, "--set", "source_id=golden", "--topology", file,
                    "--replay", "-", "--sink", "file:-", stdin=None, input="".join(json.dumps(r) + "\n" for r in given))
     equal("exit code", done.returncode, 0)

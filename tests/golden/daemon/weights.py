@@ -12,33 +12,12 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
+from fabrics import leaf_spine  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
 
 START_MS, WINDOWS, FLOWS = 1700000000000, 8, 2400
-LEAVES, SPINES, HOSTS, G = 4, 4, 4, 10 ** 9
+LEAVES, SPINES, HOSTS = 4, 4, 4
 EVEN, BY_SPEED = (1, 1, 1, 1), (4, 4, 1, 1)
-
-
-def topology(speeds):
-    out = "fabric: small\nswitches:\n"
-    for kind, count, ports in (("leaf", LEAVES, SPINES), ("spine", SPINES, LEAVES)):
-        net = 2 if kind == "leaf" else 3
-        for i in range(1, count + 1):
-            names = [(p, speeds[p - 1 if kind == "leaf" else i - 1]) for p in range(1, ports + 1)]
-            names += [(50 + h, 100) for h in range(1, HOSTS + 1)] if kind == "leaf" else []
-            out += (f"  - {{name: {kind}{i}, tier: {kind}, addresses: [192.0.{net}.{i}], ports: ["
-                    + ", ".join(f"{{ifindex: {n}, name: Ethernet{n}, speed_bps: {speed * G}}}" for n, speed in names)
-                    + "]}\n")
-    out += "links:\n"
-    for leaf in range(1, LEAVES + 1):
-        for spine in range(1, SPINES + 1):
-            out += f"  - {{a: leaf{leaf}, a_port: Ethernet{spine}, b: spine{spine}, b_port: Ethernet{leaf}}}\n"
-    out += "hosts:\n"
-    for leaf in range(1, LEAVES + 1):
-        for h in range(1, HOSTS + 1):
-            out += (f"  - {{name: h{leaf}{h}, nics: [{{addresses: [10.0.{leaf}.{h}], "
-                    f"attach: [{{switch: leaf{leaf}, port: Ethernet{50 + h}}}]}}]}}\n")
-    return out
 
 
 def observations(weights, dead):
@@ -65,7 +44,7 @@ def observations(weights, dead):
 
 def run(folder, speeds, weights, dead=0):
     file = folder / "t.yaml"
-    file.write_text(topology(speeds))
+    file.write_text(leaf_spine(LEAVES, SPINES, HOSTS, speeds))
     done = rig.run(rig.DAEMON, "-c", os.devnull, *rig.TRUST, "--set", "source_id=golden", "--topology", file,
                    "--replay", "-", "--sink", "file:-", stdin=None,
                    input="".join(json.dumps(r) + "\n" for r in observations(weights, dead)))
