@@ -36,6 +36,8 @@ static void check(const struct ft_run *run, struct ft_diag *diag)
     char interfaces[1024];
 
     ft_agent_settings_check(settings, run, diag);
+    if (settings->source_id && !*settings->source_id)
+        ft_run_complain(run, diag, "source_id", "it is empty");
     if (ft_run_value(run, "replay"))
         return;
     if (settings->interfaces.count == 0 && !settings->rdma &&

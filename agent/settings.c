@@ -472,8 +472,6 @@ void ft_agent_settings_check(const struct ft_agent_settings *s, const struct ft_
     if (strcmp(s->plan_socket, "off") != 0 && !s->plan_folder)
         ft_run_complain(run, diag, "plan.socket", "needs plan.folder");
     check_states(s, run, diag);
-    if (s->source_id && !*s->source_id)
-        ft_run_complain(run, diag, "source_id", "it is empty");
     if (s->user && ft_privilege_user(s->user, error, sizeof(error)) < 0)
         ft_run_complain(run, diag, "user", "%s", error);
 }

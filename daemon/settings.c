@@ -157,9 +157,8 @@ static const struct ft_option options[] = {
      .type = FT_OPTION_STRING,
      .offset = AT(history_file),
      .help = "File that keeps them over a restart, in a folder where files can be made; written at "
-             "the end and every few minutes. "
-             "Default: history in the service manager's state folder (STATE_DIRECTORY), without "
-             "one none."},
+             "the end and every few minutes. Default: history in the service manager's state "
+             "folder (STATE_DIRECTORY), without one none."},
     {.key = "incident",
      .type = FT_OPTION_DURATION,
      .offset = AT(incident_ns),
