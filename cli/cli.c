@@ -15,6 +15,7 @@
 #include "cli/fetch/consume.h"
 #include "cli/fetch/fetch.h"
 #include "cli/fetch/follow.h"
+#include "cli/fetch/node.h"
 #include "cli/fetch/probe.h"
 #include "cli/fetch/record.h"
 #include "cli/live/analyze.h"
@@ -143,7 +144,7 @@ static int ask(const struct ft_args *args, int *failed)
     int rc = args->has_at ? ft_fetch_window(args, &past, stderr) : 0;
 
     if (rc == 0)
-        rc = ft_fetch(args, &answer, stderr);
+        rc = ft_fetch_node(args, &answer, stderr);
     if (rc == 0 && args->has_from && !args->json)
         rc = ft_fetch_kept(args, &since.kept_ms, &active, stderr);
     since.active = active ? ft_value_get(ft_answer_root(active), "records") : NULL;

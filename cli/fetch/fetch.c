@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "cli/fetch/node.h"
 #include "cli/output/choice.h"
 #include "cli/output/units.h"
 #include "lib/base/secret.h"
@@ -361,19 +360,8 @@ static int fetch_named(const struct ft_args *args, struct ft_answer **answer, FI
             rc = FT_EXIT_NOT_FOUND;
         }
     }
-    if (rc == FT_EXIT_NOT_FOUND && !args->port)
-        rc = ft_fetch_node(args, &got, err);
     if (rc == 0)
         *answer = got;
-    if (rc != FT_EXIT_NOT_FOUND)
-        return rc;
-    fprintf(err,
-            "fabrictrace: fabrictraced at %s knows no %s '%s%s%s'\n"
-            "  fabrictrace links lists links and groups, fabrictrace ranks jobs, fabrictrace "
-            "topology\n"
-            "  hosts and switches; a flow is written 10.0.1.1:49441-10.0.3.1\n",
-            args->endpoint, args->port ? "link" : "link, group, job, host or switch", args->name,
-            args->port ? "/" : "", args->port ? args->port : "");
     return rc;
 }
 

@@ -29,7 +29,8 @@ int ft_fetch_kept(const struct ft_args *args, uint64_t *kept_ms, struct ft_answe
                   FILE *err);
 
 /* 0 and an answer of the caller's; else, after a complaint to err, the exit status: EX_UNAVAILABLE
- * without a daemon, FT_EXIT_NOT_FOUND, EX_NOHOST for a host that nobody knows, EX_USAGE for what
+ * without a daemon, FT_EXIT_NOT_FOUND (of args->name
+ * without a complaint), EX_NOHOST for a host that nobody knows, EX_USAGE for what
  * the daemon refuses, EX_PROTOCOL for an invalid answer, EX_OSERR without memory. */
 int ft_fetch(const struct ft_args *args, struct ft_answer **answer, FILE *err);
 

@@ -141,7 +141,7 @@ static int put_together(const struct ft_args *args, const char *kind, const stru
     return rc;
 }
 
-int ft_fetch_node(const struct ft_args *args, struct ft_answer **answer, FILE *err)
+static int fetch_node(const struct ft_args *args, struct ft_answer **answer, FILE *err)
 {
     const struct ft_value *host, *sw;
     struct ft_answer *topology;
@@ -156,5 +156,27 @@ int ft_fetch_node(const struct ft_args *args, struct ft_answer **answer, FILE *e
     else
         rc = FT_EXIT_NOT_FOUND;
     ft_answer_free(topology);
+    return rc;
+}
+
+int ft_fetch_node(const struct ft_args *args, struct ft_answer **answer, FILE *err)
+{
+    int rc = ft_fetch(args, answer, err);
+
+    if (rc != FT_EXIT_NOT_FOUND || !args->name)
+        return rc;
+    if (!args->port)
+        rc = fetch_node(args, answer, err);
+    if (rc == 0 && !args->json)
+        ft_answer_clean(*answer);
+    if (rc != FT_EXIT_NOT_FOUND)
+        return rc;
+    fprintf(err,
+            "fabrictrace: fabrictraced at %s knows no %s '%s%s%s'\n"
+            "  fabrictrace links lists links and groups, fabrictrace ranks jobs, fabrictrace "
+            "topology\n"
+            "  hosts and switches; a flow is written 10.0.1.1:49441-10.0.3.1\n",
+            args->endpoint, args->port ? "link" : "link, group, job, host or switch", args->name,
+            args->port ? "/" : "", args->port ? args->port : "");
     return rc;
 }

@@ -13,8 +13,8 @@
 #include "cli/args/args.h"
 #include "cli/output/answer.h"
 
-/* 0 and an answer of the caller's; FT_EXIT_NOT_FOUND, and nothing said, where args->name is neither
- * a host nor a switch; else as ft_fetch(). */
+/* As ft_fetch(), but a name that is none of a link, group or job may be of a host or a switch; of
+ * one that is none of these, too, FT_EXIT_NOT_FOUND after a complaint. */
 int ft_fetch_node(const struct ft_args *args, struct ft_answer **answer, FILE *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/fetch/fetch.h"
+#include "cli/fetch/node.h"
 
 struct ft_top_fetch {
     pthread_t thread;
@@ -72,7 +73,7 @@ static void *run(void *arg)
 
         one_of.command = f->commands[i];
         one_of.stop_fd = f->stop;
-        f->result.rc = ft_fetch(&one_of, &f->result.answers[i], err);
+        f->result.rc = ft_fetch_node(&one_of, &f->result.answers[i], err);
     }
     if (err && fclose(err) != 0)
         f->result.rc = EX_OSERR;
