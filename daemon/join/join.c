@@ -303,15 +303,12 @@ const struct ft_port_marks *ft_join_marks(const struct ft_join *j, uint32_t port
 void ft_join_said(struct ft_join *j, uint32_t port, uint32_t window,
                   const struct ft_port_said *said)
 {
-    const struct ft_observation samples = {.samples = (uint32_t)said->samples,
-                                           .ce_samples = (uint32_t)said->ce_samples,
-                                           .last_ms = said->last_ms};
     const struct ft_observed_rest rest = {.has_queue = said->has_queue,
                                           .has_transit = said->has_transit,
                                           .queue_max_bytes = said->queue_max_bytes,
                                           .transit_max_ns = said->transit_max_ns};
 
-    ft_port_marks_add(&j->marks[port], window, &samples);
+    ft_port_marks_add(&j->marks[port], window, said->samples, said->ce_samples, said->last_ms);
     if (rest.has_queue || rest.has_transit)
         ft_port_depths_add(&j->depths[port], window, &rest);
 }

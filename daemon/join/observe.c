@@ -337,7 +337,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         ft_flow_take_numbers(j, flow, o->numbered, window & 1);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     if (ft_is_port(out))
-        ft_port_marks_add(&j->marks[out], window, o);
+        ft_port_marks_add(&j->marks[out], window, o->samples, o->ce_samples, o->last_ms);
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
     host = ft_flow_host(flow);

@@ -3,7 +3,8 @@
 
 #include "daemon/join/port_marks.h"
 
-void ft_port_marks_add(struct ft_port_marks *m, uint32_t window, const struct ft_observation *o)
+void ft_port_marks_add(struct ft_port_marks *m, uint32_t window, uint64_t samples,
+                       uint64_t ce_samples, int64_t last_ms)
 {
     unsigned slot = window & 1;
 
@@ -13,10 +14,10 @@ void ft_port_marks_add(struct ft_port_marks *m, uint32_t window, const struct ft
             m->samples[!slot] = m->ce_samples[!slot] = 0;
         m->window = window;
     }
-    m->samples[slot] += o->samples;
-    m->ce_samples[slot] += o->ce_samples;
-    if (o->last_ms > m->last_ms)
-        m->last_ms = o->last_ms;
+    m->samples[slot] += samples;
+    m->ce_samples[slot] += ce_samples;
+    if (last_ms > m->last_ms)
+        m->last_ms = last_ms;
 }
 
 static void clear_depths(struct ft_port_depths *d, unsigned slot)

@@ -18,6 +18,7 @@
 #define FREED_A_RECORD 2
 /* More come in no window; so many of all partitions add up without overflow. */
 #define OBSERVATIONS_MAX (UINT64_C(1) << 50)
+#define SAMPLES_MAX      (UINT64_C(1) << 50) /* of a link */
 
 /* What one daemon says of its partitions in a window, in pieces. */
 struct statement {
@@ -140,7 +141,8 @@ static bool has_sums(const Fabrictrace__Partial *m)
         return false;
     for (size_t i = 0; i < m->n_links; i++)
         if (!m->links[i]->switch_ || !m->links[i]->port || !is_amount(m->links[i]->flows_rest) ||
-            !is_amount(m->links[i]->bytes_rest) || !is_amount(m->links[i]->variance))
+            !is_amount(m->links[i]->bytes_rest) || !is_amount(m->links[i]->variance) ||
+            m->links[i]->samples > SAMPLES_MAX || m->links[i]->ce_samples > m->links[i]->samples)
             return false;
     for (size_t i = 0; i < m->n_groups; i++)
         if (!m->groups[i]->switch_ || !m->groups[i]->group)

@@ -347,6 +347,43 @@ START_TEST(counts_that_cannot_be_are_not_taken)
 }
 END_TEST
 
+/* Of a link, more marked samples than samples would be a share above 1. */
+START_TEST(marks_that_cannot_be_are_not_taken)
+{
+    static const struct {
+        uint64_t samples, ce_samples;
+        int rc;
+    } cases[] = {{10, 10, 0},
+                 {UINT64_C(1) << 33, 1, 0},
+                 {10, 11, -EINVAL},
+                 {0, 1, -EINVAL},
+                 {UINT64_MAX, 0, -EINVAL}};
+    Fabrictrace__PartialLink link = FABRICTRACE__PARTIAL_LINK__INIT, *links = &link;
+    Fabrictrace__Partial m = FABRICTRACE__PARTIAL__INIT;
+    uint32_t partition = 0;
+
+    m.source = (char *)(uintptr_t) "a";
+    m.has_window_start_ms = true;
+    m.window_start_ms = 1000;
+    m.partitions = &partition;
+    m.n_partitions = m.pieces = 1;
+    m.partitions_all = 2;
+    m.links = &links;
+    m.n_links = 1;
+    link.switch_ = (char *)(uintptr_t) "leaf0";
+    link.port = (char *)(uintptr_t) "up0";
+    link.has_samples = link.has_ce_samples = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ft_partials *p = ft_partials_new(2, 1 << 20);
+
+        link.samples = cases[i].samples;
+        link.ce_samples = cases[i].ce_samples;
+        ck_assert_int_eq(ft_partials_take(p, &m), cases[i].rc);
+        ft_partials_free(p);
+    }
+}
+END_TEST
+
 /* The aggregator's clock is set back: windows that it closed before are to come again. */
 START_TEST(a_clock_that_was_set_back)
 {
@@ -573,4 +610,5 @@ FT_UNIT_MAIN("partials", sums_are_those_of_a_look_at_all, a_clock_that_was_set_b
              what_is_ahead_is_not_kept, what_members_did_not_take_in_is_said,
              flows_with_fewer_links_to_choose_from_are_judged_alike, who_has_more_flows_weighs_more,
              what_is_not_said_is_not_whole, what_was_thinned_counts_once,
-             what_is_read_back_does_not_count, counts_that_cannot_be_are_not_taken)
+             what_is_read_back_does_not_count, counts_that_cannot_be_are_not_taken,
+             marks_that_cannot_be_are_not_taken)

@@ -4,14 +4,13 @@
 
 #include "daemon/join/port_marks.h"
 
+#include "tests/unit/join_rig.h"
 #include "tests/unit/unit.h"
 
 static void mark(struct ft_port_marks *m, uint32_t window, uint64_t samples, uint64_t ce,
                  int64_t ms)
 {
-    const struct ft_observation o = {.samples = samples, .ce_samples = ce, .last_ms = ms};
-
-    ft_port_marks_add(m, window, &o);
+    ft_port_marks_add(m, window, samples, ce, ms);
 }
 
 static void check_marks(const struct ft_port_marks *m, uint32_t window, uint64_t samples,
@@ -58,6 +57,20 @@ static void measure(struct ft_port_depths *d, uint32_t window, bool has_queue, u
     ft_port_depths_add(d, window, &rest);
 }
 
+/* What members of a group say together is more than one of them takes. */
+START_TEST(what_others_say_is_not_cut)
+{
+    const uint64_t many = (UINT64_C(1) << 33) + 7;
+    const struct ft_port_said said = {.samples = many, .ce_samples = many - 1, .last_ms = 5};
+    struct join_rig rig;
+
+    join_rig_open(&rig);
+    ft_join_said(rig.join, 0, 2, &said);
+    check_marks(ft_join_marks(rig.join, 0), 2, many, many - 1);
+    join_rig_close(&rig);
+}
+END_TEST
+
 START_TEST(depths_of_two_windows)
 {
     struct ft_port_depths d = {.window = 0};
@@ -82,4 +95,4 @@ START_TEST(depths_of_two_windows)
 }
 END_TEST
 
-FT_UNIT_MAIN("port_marks", marks_of_two_windows, depths_of_two_windows)
+FT_UNIT_MAIN("port_marks", marks_of_two_windows, what_others_say_is_not_cut, depths_of_two_windows)

@@ -332,7 +332,8 @@ tests_unit_check_pages_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_port_marks
 TESTS += tests/unit/check_port_marks
-tests_unit_check_port_marks_SOURCES = tests/unit/check_port_marks.c tests/unit/unit.h
+tests_unit_check_port_marks_SOURCES = tests/unit/check_port_marks.c tests/unit/join_rig.h \
+	tests/unit/unit.h
 tests_unit_check_port_marks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_port_marks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
