@@ -21,6 +21,8 @@
 /* Destinations are asked for once, and again in case that a number was used anew. */
 #define ASK_AGAIN_NS (30 * NS_PER_S)
 
+static const char cannot_query[] = "queue pairs cannot be queried without CAP_SYS_PTRACE";
+
 const char *ft_rdma_driver_name(uint32_t driver)
 {
     static const char *const names[] = {
@@ -95,6 +97,8 @@ void ft_rdma_configure(struct ft_rdma *r, const struct ft_rdma_config *config)
     r->config.refresh_ns = config->refresh_ns;
     r->config.job_variable = config->job_variable;
     r->config.query = config->query;
+    if (!config->query && strcmp(r->status.problem, cannot_query) == 0)
+        r->status.problem[0] = '\0';
     r->devices.names = config->devices;
     r->devices.name_count = config->device_count;
     ft_rdma_table_refresh(r->table, config->refresh_ns);
@@ -146,8 +150,7 @@ static void query_process(struct ft_rdma *r, const struct ft_rdma_known *d,
     if (rc) {
         r->status.queries_failed++;
         if (rc == -EPERM && !r->limited)
-            snprintf(r->status.problem, sizeof(r->status.problem),
-                     "queue pairs cannot be queried without CAP_SYS_PTRACE");
+            snprintf(r->status.problem, sizeof(r->status.problem), "%s", cannot_query);
     }
     for (size_t i = 0; i < asked; i++) {
         struct ft_rdma_asked_for *w = &r->asked[i];

@@ -130,7 +130,9 @@ tests_unit_check_rdma_limits_SOURCES = tests/unit/check_rdma_limits.c tests/unit
 tests_unit_check_rdma_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_rdma_limits_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_rdma_limits_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_netlink_new \
-	-Wl,--wrap=ft_netlink_free -Wl,--wrap=ft_netlink_request
+	-Wl,--wrap=ft_netlink_free -Wl,--wrap=ft_netlink_request -Wl,--wrap=ft_owners_get \
+	-Wl,--wrap=ft_rdma_devices_find -Wl,--wrap=ft_rdma_query \
+	-Wl,--wrap=ft_rdma_table_to_query
 
 tests_unit_check_rdma_devices_SOURCES = tests/unit/check_rdma_devices.c tests/unit/unit.h
 tests_unit_check_rdma_devices_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
