@@ -272,7 +272,6 @@ static bool open_intake(struct live *live)
 {
     const struct ft_switchpoll_settings *s = live->settings;
     char error[ERROR_BYTES];
-    struct ft_workers_stats stats;
 
     if (!look_for_sockets(live))
         return false;
@@ -285,8 +284,7 @@ static bool open_intake(struct live *live)
         ft_log(FT_LOG_ERROR, "%s", error);
         return false;
     }
-    ft_workers_stats(live->workers, &stats);
-    warn_of_buffer(live, stats.buffer_bytes, s->receive_buffer_bytes);
+    warn_of_buffer(live, ft_workers_buffer(live->workers), s->receive_buffer_bytes);
     ft_sflow_pipeline_set_more(live->pipeline, ft_workers_account, live->workers);
     return true;
 }
@@ -298,6 +296,8 @@ static int reload_workers(struct live *live, const struct ft_switchpoll_settings
 
     if (rc < 0)
         ft_log(FT_LOG_ERROR, "%s", error);
+    else if (live->settings->receive_buffer_bytes != settings->receive_buffer_bytes)
+        warn_of_buffer(live, ft_workers_buffer(live->workers), settings->receive_buffer_bytes);
     return rc;
 }
 
@@ -310,7 +310,8 @@ static int reopen_udp(struct live *live, const struct ft_switchpoll_settings *se
         return reload_workers(live, settings);
     if (live->given || strcmp(live->settings->listen, settings->listen) == 0) {
         if (live->settings->receive_buffer_bytes != settings->receive_buffer_bytes)
-            ft_udp_set_buffer(live->udp, settings->receive_buffer_bytes);
+            warn_of_buffer(live, ft_udp_set_buffer(live->udp, settings->receive_buffer_bytes),
+                           settings->receive_buffer_bytes);
         return 0;
     }
     udp = open_udp(live, settings);

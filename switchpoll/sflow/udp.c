@@ -276,7 +276,7 @@ void ft_udp_drain(struct ft_udp *udp)
         n = take_batch(udp);
 }
 
-void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes)
+uint64_t ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes)
 {
     int needed = bytes > INT32_MAX / 2 ? INT32_MAX / 2 : (int)bytes;
     int got = 0;
@@ -289,6 +289,7 @@ void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes)
     /* The kernel doubles the size for its own bookkeeping (socket(7)). */
     if (getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &got, &len) == 0)
         udp->stats.buffer_bytes = (uint64_t)got / 2;
+    return udp->stats.buffer_bytes;
 }
 
 uint16_t ft_udp_port(const struct ft_udp *udp)

@@ -51,7 +51,7 @@ int ft_udp_fd(const struct ft_udp *udp);
 void ft_udp_drain(struct ft_udp *udp);
 
 /* Wants another buffer size. That of a given socket is whoever's made it where we may not. */
-void ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes);
+uint64_t ft_udp_set_buffer(struct ft_udp *udp, uint64_t bytes);
 
 /* The port that was bound, for a config with port 0. */
 uint16_t ft_udp_port(const struct ft_udp *udp);

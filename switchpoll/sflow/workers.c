@@ -555,3 +555,11 @@ void ft_workers_release(struct ft_workers *workers)
     for (size_t i = 0; i < workers->count; i++)
         let_go(&workers->list[i]);
 }
+
+uint64_t ft_workers_buffer(struct ft_workers *workers)
+{
+    struct ft_workers_stats stats;
+
+    ft_workers_stats(workers, &stats);
+    return stats.buffer_bytes;
+}

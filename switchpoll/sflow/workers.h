@@ -60,6 +60,9 @@ void ft_workers_account(void *arg, struct ft_ingest_stats *stats);
 
 void ft_workers_stats(struct ft_workers *workers, struct ft_workers_stats *stats);
 
+/* Of each socket, as the kernel has it. */
+uint64_t ft_workers_buffer(struct ft_workers *workers);
+
 /* Holds the threads still while their tables of exporters are read. Returns how many there are;
  * tables has room for FT_WORKERS_MAX. */
 size_t ft_workers_hold(struct ft_workers *workers, const struct ft_sflow_exporters **tables);

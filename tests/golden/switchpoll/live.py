@@ -177,6 +177,17 @@ def test_reload(folder):
     equal("nothing lost", last_loss(records)["network"]["received"], 30)
 
 
+def test_small_buffer(folder):
+    """The kernel gives no socket this much, whoever asks: said after a reload, too, of every kind of intake."""
+    for workers in (1, 2):
+        poller = Poller(folder, workers=workers, memory_max="32GiB", receive_buffer="64KiB")
+        check("not said where the buffer is as large as asked for", not poller.said("receive_buffer: is"))
+        poller.write(receive_buffer="1GiB")
+        poller.reload()
+        check(f"{workers} workers: a smaller buffer is said", poller.said("receive_buffer: is"))
+        equal("exit code", poller.stop(), 0)
+
+
 def sockets_on(port):
     return sum(int(line.split()[1].rsplit(":", 1)[1], 16) == port
                for line in Path("/proc/net/udp").read_text().splitlines()[1:])
@@ -330,7 +341,7 @@ def test_daemon_away(folder):
 
 def main():
     given = (test_given,) if "#define HAVE_SYSTEMD 1" in Path("config.h").read_text() else ()
-    for test in (test_live, test_reload, test_workers, *given, test_faults, test_daemon_away):
+    for test in (test_live, test_reload, test_small_buffer, test_workers, *given, test_faults, test_daemon_away):
         with tempfile.TemporaryDirectory() as folder:
             test(Path(folder))
     print(f"{len(failures)} failed")
