@@ -45,6 +45,7 @@ struct ft_doctor {
     const struct ft_stages *stages;
     const struct ft_oracle *oracle;         /* NULL: nobody is asked */
     const struct ft_registered *registered; /* NULL: no schema registry */
+    uint64_t unnumbered;                    /* messages over Kafka whose numbers are not kept */
     int64_t recorded_from_ms;               /* 0: of a complete one, or live */
     struct ft_findings findings;
     size_t part;
@@ -403,6 +404,16 @@ static bool look_at_registry(struct ft_doctor *d)
     return false;
 }
 
+static bool look_at_topics(struct ft_doctor *d)
+{
+    if (d->unnumbered)
+        ft_findings_add(&d->findings, FT_FINDING_NOTE, NULL, NULL, "raise sources_max",
+                        "%" PRIu64 " messages over Kafka came of more senders than there is room "
+                        "for: what of them is missing or comes twice is not noticed",
+                        d->unnumbered);
+    return false;
+}
+
 static bool look_at_inference(struct ft_doctor *d)
 {
     if (d->stages->inference)
@@ -444,7 +455,7 @@ static bool look_at_losses(struct ft_doctor *d)
 static bool (*const parts[])(struct ft_doctor *d) = {
     look_at_recording, look_at_discovery, look_at_wiring, look_at_exporters, look_for_counters,
     look_at_ports,     look_at_healths,   look_at_load,   look_at_oracle,    look_at_inference,
-    look_at_agents,    look_at_pairing,   look_at_losses, look_at_registry,
+    look_at_agents,    look_at_pairing,   look_at_losses, look_at_registry,  look_at_topics,
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
@@ -469,6 +480,11 @@ void ft_doctor_oracle(struct ft_doctor *d, const struct ft_oracle *oracle)
 void ft_doctor_registered(struct ft_doctor *d, const struct ft_registered *registered)
 {
     d->registered = registered;
+}
+
+void ft_doctor_unnumbered(struct ft_doctor *d, uint64_t messages)
+{
+    d->unnumbered = messages;
 }
 
 void ft_doctor_recorded(struct ft_doctor *d, int64_t from_ms)

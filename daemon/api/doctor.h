@@ -26,6 +26,9 @@ void ft_doctor_oracle(struct ft_doctor *doctor, const struct ft_oracle *oracle);
 struct ft_registered;
 void ft_doctor_registered(struct ft_doctor *doctor, const struct ft_registered *registered);
 
+/* Messages over Kafka of senders that there was no room to remember (daemon/group/numbers.h). */
+void ft_doctor_unnumbered(struct ft_doctor *doctor, uint64_t messages);
+
 /* What is looked at is a recording that began at this time, after its daemon; 0: it did not. */
 void ft_doctor_recorded(struct ft_doctor *doctor, int64_t from_ms);
 

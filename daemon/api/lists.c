@@ -11,6 +11,7 @@
 #include "daemon/api/finding_names.h"
 #include "daemon/api/list.h"
 #include "daemon/api/orders.h"
+#include "daemon/group/reader.h"
 #include "daemon/health/agents.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/pipeline.h"
@@ -244,6 +245,8 @@ int ft_api_doctor(void *arg, const struct ft_http_request *request, struct ft_wr
         ft_doctor_oracle(d->doctor, view->oracle);
         if (view->publisher)
             ft_doctor_registered(d->doctor, ft_publisher_registered(view->publisher));
+        if (view->topics)
+            ft_doctor_unnumbered(d->doctor, ft_group_reader_unnumbered(view->topics));
         ft_doctor_recorded(d->doctor, view->recorded_from_ms);
     }
     if (!d->doctor || find_order(d, view, &page)) {

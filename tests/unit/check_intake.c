@@ -293,6 +293,8 @@ START_TEST(what_a_pause_of_ours_makes_late_is_ours)
 }
 END_TEST
 
+static uint64_t unnumbered; /* messages over Kafka */
+
 /* Whether the doctor has a finding with this text, and for how many switches. */
 static size_t reported(const char *text)
 {
@@ -300,6 +302,7 @@ static size_t reported(const char *text)
     const struct ft_findings *findings = ft_doctor_findings(doctor);
     size_t count = 0;
 
+    ft_doctor_unnumbered(doctor, unnumbered);
     while (ft_doctor_step(doctor))
         ;
     for (size_t i = 0; i < findings->count; i++)
@@ -318,6 +321,17 @@ START_TEST(a_fabric_without_snmp_is_one_line)
                              "\"in_bytes\":1}"),
                      "joined");
     ck_assert_uint_eq(reported("counters by SNMP"), 4);
+    close_pipeline();
+}
+END_TEST
+
+START_TEST(senders_that_are_not_remembered_are_found)
+{
+    open_pipeline();
+    ck_assert_uint_eq(reported("over Kafka"), 0);
+    unnumbered = 12;
+    ck_assert_uint_eq(reported("12 messages over Kafka came of more senders than there is"), 1);
+    unnumbered = 0;
     close_pipeline();
 }
 END_TEST
@@ -537,8 +551,8 @@ FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              observations_in_columns_are_replayed_as_single_ones_are,
              columns_that_do_not_fit_together_are_one_invalid_record,
              what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
-             times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
-             progress_goes_out_when_it_says_whose, volumes_saturate_where_they_enter,
-             no_port_is_faster_than_a_petabit, a_sampling_rate_of_0_is_reported,
-             answers_are_no_more_than_acknowledgements,
+             senders_that_are_not_remembered_are_found, times_that_cannot_be_are_refused,
+             numbers_of_64_bits_are_refused, progress_goes_out_when_it_says_whose,
+             volumes_saturate_where_they_enter, no_port_is_faster_than_a_petabit,
+             a_sampling_rate_of_0_is_reported, answers_are_no_more_than_acknowledgements,
              more_marked_samples_than_samples_are_refused, lines_are_numbered_as_an_editor_does)
