@@ -149,7 +149,7 @@ void ft_job_finish(struct ft_job *job)
     log_capped(job);
 }
 
-/* Users take turns, and so do the jobs of each. */
+/* The user that was read longest ago is next, and of its jobs likewise. */
 static struct ft_job *next_due(const struct ft_jobs *jobs)
 {
     struct ft_job *best = NULL;

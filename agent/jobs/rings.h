@@ -59,9 +59,10 @@ struct ft_rings;
 int ft_rings_open(int fd, struct ft_rings **rings);
 void ft_rings_free(struct ft_rings *rings);
 
-/* Hands over what is in the rings, `most` records at most, and goes on with the next ring the next
- * time. Texts end within their bounds; everything else in a record is as the job wrote it. Returns
- * the records read; where that is less than `most`, all that was in the rings before was read. */
+/* Hands over what is in the rings, `most` records at most, and continues with the next ring the
+ * next time. Texts end within their bounds; everything else in a record is as the job wrote it.
+ * Returns the records read; where that is less than `most`, all that was in the rings before was
+ * read. */
 uint64_t ft_rings_read(struct ft_rings *rings, uint32_t most,
                        void (*take)(void *arg, const struct ft_segment_record *record), void *arg);
 
