@@ -411,11 +411,6 @@ static void leave_common(struct survey *s)
     }
 }
 
-static bool has_member(const struct ft_matched *m, uint32_t comm, uint32_t process)
-{
-    return ft_matched_position(m, comm, process) != FT_OPERATIONS_NONE;
-}
-
 /* The only process that all slow communicators have in common; NONE. */
 static uint32_t in_common(struct survey *s)
 {
@@ -455,7 +450,7 @@ static size_t slow_of(const struct survey *s, uint32_t process, size_t *all)
     *all = 0;
     ft_task_spend(s->m->task, 1 + s->series_count / 8);
     for (size_t i = 0; i < s->series_count; i++) {
-        if (!has_member(s->m, s->series[i].comm, process))
+        if (ft_matched_position(s->m, s->series[i].comm, process) == FT_OPERATIONS_NONE)
             continue;
         ++*all;
         slow += s->series[i].is_slow;
@@ -501,9 +496,10 @@ static bool explained(const struct survey *s, const struct series *series)
 
         if (d->syndrome != FT_SYNDROME_COMM_SLOW)
             continue;
-        if ((d->process != FT_OPERATIONS_NONE && has_member(s->m, series->comm, d->process)) ||
+        if ((d->process != FT_OPERATIONS_NONE &&
+             ft_matched_position(s->m, series->comm, d->process) != FT_OPERATIONS_NONE) ||
             (d->peer != FT_OPERATIONS_NONE && d->side == FT_SIDE_ANY &&
-             has_member(s->m, series->comm, d->peer)))
+             ft_matched_position(s->m, series->comm, d->peer) != FT_OPERATIONS_NONE))
             return true;
     }
     return false;
@@ -548,7 +544,6 @@ static int describe_all(struct survey *s)
 {
     const struct series *worst = NULL;
     size_t slow = 0;
-    uint32_t process;
     int rc = 0;
 
     vote(s);
@@ -569,8 +564,7 @@ static int describe_all(struct survey *s)
     }
     if (rc || !worst)
         return rc;
-    process = in_common(s);
-    return describe(s, worst, process,
+    return describe(s, worst, in_common(s),
                     "it is the one rank that all slow communicators have in common", slow - 1);
 }
 

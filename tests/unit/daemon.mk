@@ -88,6 +88,12 @@ tests_unit_check_window_pauses_SOURCES = tests/unit/check_window_pauses.c \
 tests_unit_check_window_pauses_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_pauses_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_partial_sums
+TESTS += tests/unit/check_partial_sums
+tests_unit_check_partial_sums_SOURCES = tests/unit/check_partial_sums.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_partial_sums_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_partial_sums_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_partials
 TESTS += tests/unit/check_partials
 tests_unit_check_partials_SOURCES = tests/unit/check_partials.c \

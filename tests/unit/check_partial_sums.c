@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which partial loads of members are taken, and what they add up to: daemon/window/partial.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/join/join.h"
+#include "daemon/window/partial.h"
+#include "tests/unit/leafspine.h"
+#include "tests/unit/unit.h"
+
+#define WINDOW_MS 10000
+#define START_MS  (1000 * (int64_t)WINDOW_MS)
+
+static int64_t window_at(int i)
+{
+    return START_MS + i * (int64_t)WINDOW_MS;
+}
+
+static int take(uint64_t came, uint64_t taken, uint32_t piece)
+{
+    struct ft_partials *p = ft_partials_new(1, 1 << 16);
+    Fabrictrace__Partial m = FABRICTRACE__PARTIAL__INIT;
+    uint32_t partition = 0;
+    int rc;
+
+    ck_assert_ptr_nonnull(p);
+    m.source = (char *)(uintptr_t) "a";
+    m.has_window_start_ms = m.has_observations = m.has_observations_taken = true;
+    m.window_start_ms = START_MS;
+    m.partitions = &partition;
+    m.n_partitions = m.partitions_all = 1;
+    m.pieces = 2;
+    m.piece = piece;
+    m.observations = came;
+    m.observations_taken = taken;
+    rc = ft_partials_take(p, &m);
+    ft_partials_free(p);
+    return rc;
+}
+
+START_TEST(counts_that_cannot_be_are_not_taken)
+{
+    const uint64_t most = UINT64_C(1) << 50;
+
+    for (uint32_t piece = 0; piece < 2; piece++) {
+        ck_assert_int_eq(take(0, 0, piece), 0);
+        ck_assert_int_eq(take(10, 10, piece), 0);
+        ck_assert_int_eq(take(most, 0, piece), 0);
+        ck_assert_int_eq(take(10, 11, piece), -EINVAL);
+        ck_assert_int_eq(take(most + 1, 0, piece), -EINVAL);
+        ck_assert_int_eq(take(UINT64_MAX, UINT64_MAX, piece), -EINVAL);
+    }
+}
+END_TEST
+
+/* Of a link, more marked samples than samples would be a share above 1. */
+START_TEST(marks_that_cannot_be_are_not_taken)
+{
+    static const struct {
+        uint64_t samples, ce_samples;
+        int rc;
+    } cases[] = {{10, 10, 0},
+                 {UINT64_C(1) << 33, 1, 0},
+                 {10, 11, -EINVAL},
+                 {0, 1, -EINVAL},
+                 {UINT64_MAX, 0, -EINVAL}};
+    Fabrictrace__PartialLink link = FABRICTRACE__PARTIAL_LINK__INIT, *links = &link;
+    Fabrictrace__Partial m = FABRICTRACE__PARTIAL__INIT;
+    uint32_t partition = 0;
+
+    m.source = (char *)(uintptr_t) "a";
+    m.has_window_start_ms = true;
+    m.window_start_ms = 1000;
+    m.partitions = &partition;
+    m.n_partitions = m.pieces = 1;
+    m.partitions_all = 2;
+    m.links = &links;
+    m.n_links = 1;
+    link.switch_ = (char *)(uintptr_t) "leaf0";
+    link.port = (char *)(uintptr_t) "up0";
+    link.has_samples = link.has_ce_samples = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ft_partials *p = ft_partials_new(2, 1 << 20);
+
+        link.samples = cases[i].samples;
+        link.ce_samples = cases[i].ce_samples;
+        ck_assert_int_eq(ft_partials_take(p, &m), cases[i].rc);
+        ft_partials_free(p);
+    }
+}
+END_TEST
+
+enum { SPOKEN = 6, ROUNDS = 400 };
+
+/* A record of one link, drawn at random from few daemons, partitions and windows, so that many are
+ * said twice, overlap or lack pieces. */
+struct drawn {
+    Fabrictrace__Partial m;
+    Fabrictrace__PartialLink link, *links;
+    uint32_t partitions[SPOKEN];
+    char source[8];
+};
+
+static uint32_t rolled = 1;
+
+static uint32_t roll(uint32_t below)
+{
+    rolled ^= rolled << 13;
+    rolled ^= rolled >> 17;
+    rolled ^= rolled << 5;
+    return rolled % below;
+}
+
+static void draw(struct drawn *d, const struct ft_topology *t)
+{
+    uint32_t first = roll(SPOKEN), count = 1 + roll(SPOKEN - first < 3 ? SPOKEN - first : 3);
+    const struct ft_port *port = ft_topology_port(t, roll(ft_topology_ports(t)));
+
+    fabrictrace__partial__init(&d->m);
+    fabrictrace__partial_link__init(&d->link);
+    snprintf(d->source, sizeof(d->source), "%u", roll(10) ? first : roll(SPOKEN));
+    for (uint32_t i = 0; i < count; i++)
+        d->partitions[i] = first + i;
+    d->link.switch_ = (char *)(uintptr_t)ft_topology_switch(t, port->switch_id)->name;
+    d->link.port = (char *)(uintptr_t)port->name;
+    d->link.bytes_rest = 1.0 / (1 + roll(1000));
+    d->links = &d->link;
+    d->m.source = d->source;
+    d->m.has_window_start_ms = d->m.has_partitions_all = d->m.has_pieces = d->m.has_piece =
+        d->m.has_partial = d->link.has_bytes_rest = true;
+    d->m.window_start_ms = (uint64_t)window_at((int)roll(2));
+    d->m.partitions = d->partitions;
+    d->m.n_partitions = count;
+    d->m.partitions_all = SPOKEN;
+    d->m.pieces = 1 + roll(2) * 2;
+    d->m.piece = roll(d->m.pieces);
+    d->m.links = &d->links;
+    d->m.n_links = 1;
+    d->m.partial = roll(50) == 0;
+    d->m.has_observations = d->m.has_observations_taken = roll(3) > 0;
+}
+
+static bool of_one(const struct drawn *a, const struct drawn *b)
+{
+    return strcmp(a->source, b->source) == 0 && a->m.pieces == b->m.pieces &&
+           a->m.n_partitions == b->m.n_partitions && a->partitions[0] == b->partitions[0];
+}
+
+static bool overlaps(const struct drawn *a, const struct drawn *b)
+{
+    return a->partitions[0] < b->partitions[0] + b->m.n_partitions &&
+           b->partitions[0] < a->partitions[0] + a->m.n_partitions;
+}
+
+/* Records that count, by a look at all others. */
+static bool counts(const struct drawn *const *held, size_t count, const struct drawn *d)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (held[i]->m.window_start_ms != d->m.window_start_ms || !overlaps(held[i], d))
+            continue;
+        if (!of_one(held[i], d) || held[i]->m.piece == d->m.piece)
+            return false;
+    }
+    return true;
+}
+
+static bool has_all(const struct drawn *const *held, size_t count, const struct drawn *d)
+{
+    uint32_t pieces = 0;
+
+    for (size_t i = 0; i < count; i++)
+        pieces += held[i]->m.window_start_ms == d->m.window_start_ms && of_one(held[i], d);
+    return pieces == d->m.pieces;
+}
+
+/* The sum of a window by the records that count, and by the partials, to which more come meanwhile.
+ */
+static void compare_sums(struct ft_partials *p, const struct drawn *const *held, size_t count,
+                         struct drawn *more, struct ft_join *join)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    static struct ft_partition_list missing, unaccounted;
+    bool there[SPOKEN] = {false}, silent[SPOKEN] = {false}, partial = false, complete;
+    struct ft_loads naive = {.link = NULL}, loads = {.link = NULL};
+    uint32_t work, steps = 0;
+
+    ck_assert(ft_loads_init(&naive, t) == 0 && ft_loads_init(&loads, t) == 0);
+    for (size_t i = 0; i < count; i++) {
+        const struct drawn *d = held[i];
+        uint32_t id = ft_topology_find_switch(t, d->link.switch_);
+
+        if (d->m.window_start_ms != (uint64_t)window_at(0) || !has_all(held, count, d))
+            continue;
+        naive.link[ft_topology_find_port(t, id, d->link.port)].bytes += d->link.bytes_rest;
+        partial |= d->m.partial;
+        for (size_t k = 0; k < d->m.n_partitions; k++) {
+            there[d->partitions[k]] = true;
+            silent[d->partitions[k]] |= d->m.piece == 0 && !d->m.has_observations;
+        }
+    }
+    complete = ft_partials_complete(p, window_at(0));
+    ft_partials_begin(p, window_at(0), &missing);
+    ck_assert(complete == (missing.count == 0));
+    while (ft_partials_step(p, 1, &loads, join, &work)) {
+        draw(more, t);
+        if (steps++ % 3 == 0)
+            ft_partials_take(p, &more->m);
+    }
+    ck_assert(ft_partials_end(p, &unaccounted) == (partial || missing.count));
+    for (uint32_t i = 0, m = 0, u = 0; i < SPOKEN; i++) {
+        ck_assert(there[i] || (m < missing.count && missing.item[m++] == i));
+        ck_assert(!silent[i] || (u < unaccounted.count && unaccounted.item[u++] == i));
+    }
+    for (uint32_t i = 0; i < ft_topology_ports(t); i++)
+        ck_assert_double_eq(loads.link[i].bytes, naive.link[i].bytes);
+    ft_loads_free(&naive);
+    ft_loads_free(&loads);
+}
+
+START_TEST(sums_are_those_of_a_look_at_all)
+{
+    static const struct ft_join_config config = {.flows_max = 16, .window_ms = WINDOW_MS};
+    struct ft_topology *t = leafspine(2, 2, 1);
+    struct ft_join *join = ft_join_new(&config, t, &(struct ft_join_hooks){.arg = NULL});
+    static struct drawn drawn[40], more;
+    const struct drawn *held[40];
+    uint32_t whole = 0;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ft_partials *p = ft_partials_new(SPOKEN, 1 << 20);
+        const struct ft_partials_stats *stats = ft_partials_stats(p);
+        size_t count = 0;
+
+        for (int i = 0; i < 40; i++) {
+            bool taken;
+
+            draw(&drawn[i], t);
+            taken = ft_partials_take(p, &drawn[i].m) == 0;
+            ck_assert(taken == counts(held, count, &drawn[i]));
+            if (taken)
+                held[count++] = &drawn[i];
+        }
+        ck_assert_uint_eq(stats->taken + stats->duplicates + stats->overlapping, 40);
+        whole += ft_partials_complete(p, window_at(0));
+        compare_sums(p, held, count, &more, join);
+        ft_partials_close(p, window_at(0));
+        ck_assert(!ft_partials_complete(p, window_at(0)));
+        draw(&more, t);
+        more.m.window_start_ms = (uint64_t)window_at(0);
+        ck_assert_int_eq(ft_partials_take(p, &more.m), -ESTALE);
+        ft_partials_free(p);
+    }
+    ck_assert_uint_gt(whole, 0);
+    ft_join_free(join);
+    ft_topology_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("partial sums", counts_that_cannot_be_are_not_taken,
+             marks_that_cannot_be_are_not_taken, sums_are_those_of_a_look_at_all)
