@@ -13,8 +13,8 @@
 #include "cli/args/args.h"
 #include "cli/output/answer.h"
 
-/* As ft_fetch(), but a name that no link, group or job has may be of a host or a switch; of one that
- * these do not have either, FT_EXIT_NOT_FOUND after a complaint. */
+/* As ft_fetch(), but a name that no link, group or job has may be of a host or a switch; of one
+ * that these do not have either, FT_EXIT_NOT_FOUND after a complaint. */
 int ft_fetch_node(const struct ft_args *args, struct ft_answer **answer, FILE *err);
 
 #endif
