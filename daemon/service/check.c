@@ -128,8 +128,7 @@ static void check_texts(const struct ft_run *run, struct ft_diag *diag)
     const struct ft_settings *s = ft_run_config(run);
     const struct {
         const char *key, *text;
-    } texts[] = {
-        {"fabric", s->fabric}, {"source_id", s->source_id}, {"history_file", s->history_file}};
+    } texts[] = {{"fabric", s->fabric}, {"source_id", s->source_id}};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (texts[i].text && !*texts[i].text)

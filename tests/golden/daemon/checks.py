@@ -164,7 +164,6 @@ def test_daemon(folder):
             ("a fabric without a name", "fabric: ''\n", "{config}:1: key 'fabric': it is empty"),
             ("a source without a name", "window: 10s\nsource_id: ''\n",
              "{config}:2: key 'source_id': it is empty"),
-            ("no history file", "history_file: ''\n", "{config}:1: key 'history_file': it is empty"),
             ("a history file without a folder", "history_file: {folder}/none/x\n",
              "{config}:1: key 'history_file': '{folder}/none': No such file or directory"),
             ("a history file that is a folder", "history_file: {folder}\n",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import hashes  # noqa: E402
+from fabrics import hosts_first  # noqa: E402
 import parts  # noqa: E402
 import rig  # noqa: E402
 from rig import check, of_kind  # noqa: E402
@@ -120,7 +121,7 @@ def main():
         fabric = Fabric(number)
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "t.yaml"
-            file.write_text(hashes.topology())
+            file.write_text(hosts_first(hashes.LEAVES, hashes.SPINES, hashes.HOSTS))
             judge(fabric, rig.records_of(hashes.replay(file, "".join(json.dumps(r) + "\n" for r in fabric.lines()))))
     return 1 if rig.failures else 0
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import hashes  # noqa: E402
+from fabrics import hosts_first  # noqa: E402
 import rig  # noqa: E402
 from rig import check, of_kind  # noqa: E402
 
@@ -104,7 +105,7 @@ def play(number):
              *(report(f, end_ms + 4000 * k) for k in range(2) for f in sorted(unseen))]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "t.yaml"
-        file.write_text(hashes.topology())
+        file.write_text(hosts_first(hashes.LEAVES, hashes.SPINES, hashes.HOSTS))
         return hashes.replay(file, "".join(json.dumps(r) + "\n" for r in lines))
 
 
