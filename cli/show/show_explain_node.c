@@ -22,7 +22,7 @@ static int put_table(const struct ft_screen *screen, const char *title, struct f
     return rc;
 }
 
-/* "Flows: 64, the first 20 of them; fabrictrace paths --host gpu01 lists all". */
+/* "Flows: 64, the first 20 of them; fabrictrace paths --host gpu01 lists them". */
 static void put_count(const struct ft_screen *screen, const char *what, uint64_t total,
                       const char *command, const char *option, const char *name)
 {

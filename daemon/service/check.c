@@ -65,21 +65,26 @@ struct ft_tls_files ft_daemon_tls(const struct ft_settings *s)
         .cert = s->tls_cert, .key = s->tls_key, .ca = s->tls_ca, .crl = s->tls_crl};
 }
 
-/* Where files go that a sink makes, or why none can be. */
-static int check_folder_of(const char *path)
+/* Whether files can be made in the folder of a path, which is named. */
+static int check_folder(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
+    int len = slash && slash > path ? (int)(slash - path) : 1;
+
+    if (snprintf(folder, PATH_MAX, "%.*s", len, slash ? path : ".") >= PATH_MAX)
+        return -ENAMETOOLONG;
+    return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
+}
+
+/* Why a sink can write no such file, which may be there. */
+static int check_sink_file(const char *path)
+{
     char folder[PATH_MAX];
     struct stat st;
 
     if (stat(path, &st) == 0)
         return S_ISDIR(st.st_mode) ? -EISDIR : access(path, W_OK) < 0 ? -errno : 0;
-    if (errno != ENOENT)
-        return -errno;
-    if (snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1,
-                 slash ? path : ".") >= (int)sizeof(folder))
-        return -ENAMETOOLONG;
-    return access(*folder ? folder : "/", W_OK | X_OK) < 0 ? -errno : 0;
+    return errno != ENOENT ? -errno : check_folder(path, folder);
 }
 
 static const char *sink_form(const char *spec)
@@ -110,7 +115,7 @@ static void check_sinks(const struct ft_run *run, bool reload, struct ft_diag *d
         else if (strcmp(spec, "kafka") == 0)
             kafka = true;
         else if (!sink_form(spec) && strcmp(spec, "file:-") != 0)
-            err = check_folder_of(spec + 5);
+            err = check_sink_file(spec + 5);
         if (err && specs == &s->sinks)
             ft_run_complain(run, diag, "sinks", "'%s': %s", spec, strerror(-err));
         else if (err)
@@ -140,21 +145,20 @@ static void check_texts(const struct ft_run *run, struct ft_diag *diag)
 static void check_history(const struct ft_run *run, struct ft_diag *diag)
 {
     const struct ft_settings *s = ft_run_config(run);
-    const char *path = s->history_file, *slash = path ? strrchr(path, '/') : NULL;
+    const char *path = s->history_file;
     char folder[PATH_MAX];
     struct stat st;
+    int rc;
 
     if (!path || !*path)
         return;
-    snprintf(folder, sizeof(folder), "%.*s",
-             slash == path ? 1
-             : slash       ? (int)(slash - path)
-                           : 1,
-             slash ? path : ".");
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         ft_run_complain(run, diag, "history_file", "'%s' is a folder", path);
-    else if (access(folder, W_OK | X_OK) < 0)
-        ft_run_complain(run, diag, "history_file", "'%s': %s", folder, strerror(errno));
+        return;
+    }
+    rc = check_folder(path, folder);
+    if (rc)
+        ft_run_complain(run, diag, "history_file", "'%s': %s", folder, strerror(-rc));
 }
 
 /* What a start would refuse, and what everybody could change. */

@@ -25,8 +25,8 @@ async function listen(page) {
     });
 }
 
-/** The pieces of the line of a chart, from left to right: [first, last] column of each. Where chance's line is drawn over it
- * a column or two are missing: no window is as narrow. */
+/** The pieces of the line of a chart, from left to right: [first, last] column of each. Where the line of chance is drawn
+ * over it a column or two are missing: the gap of a window is wider. */
 function pieces(page) {
     return page.evaluate(() => {
         const canvas = document.querySelector('.chart canvas');
