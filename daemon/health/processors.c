@@ -106,7 +106,8 @@ void ft_processors_find(const struct ft_processors *p, const struct ft_topology 
         uint32_t id = ft_topology_switch_at(t, &at->key.agent);
         char agent[FT_IP_TEXT_BYTES];
 
-        if (at->percent < BUSY_PERCENT || now_ms - at->time_ms > FRESH_MS)
+        /* By our clock, which may have been set back: the poller's may be wrong. */
+        if (at->percent < BUSY_PERCENT || llabs(now_ms - at->heard_ms) > FRESH_MS)
             continue;
         ft_ip_format(&at->key.agent, agent);
         ft_findings_add(findings, FT_FINDING_NOTE,

@@ -388,7 +388,8 @@ void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_
     for (int k = 0; k < 2; k++) {
         const struct polled *p = by[k];
 
-        if (!p || now_ms - p->time_ms > APART_MS)
+        /* By our clock, which may have been set back: the poller's may be wrong. */
+        if (!p || llabs(now_ms - p->heard_ms) > APART_MS)
             continue;
         if (p->has_lag) {
             out->has_lag = true;

@@ -221,6 +221,8 @@ static void doctor_says(const char *switch_name, const char *port, const char *t
     ck_assert_msg(found == does, "%s/%s: %s", switch_name, port, text);
 }
 
+static int64_t clock_ahead_ms; /* of the poller */
+
 /* By sFlow: broken frames so far, and the state by LACP. */
 static void report_health(int n, uint64_t fcs, uint64_t too_long, uint32_t state)
 {
@@ -254,7 +256,7 @@ static void report_processor(int n, double percent)
     load.has_agent = load.has_time_ms = load.has_cpu_1m_percent = true;
     load.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
     load.agent.len = len;
-    load.time_ms = (uint64_t)ms;
+    load.time_ms = (uint64_t)(ms + clock_ahead_ms);
     load.cpu_1m_percent = percent;
     record.kind_case = FABRICTRACE__RECORD__KIND_PROCESSOR;
     record.processor = &load;
@@ -267,7 +269,7 @@ static void report_optics(int n, uint32_t low, bool up)
     int64_t ms = START_MS + (int64_t)n * WINDOW_MS;
     struct poll p;
 
-    make_poll(&p, 0, 100, ms, 0, 0);
+    make_poll(&p, 0, 100, ms + clock_ahead_ms, 0, 0);
     p.c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
     p.c.has_oper_up = true;
     p.c.oper_up = up;
@@ -290,6 +292,30 @@ START_TEST(the_doctor_reports_dim_light)
     report_optics(2, 4, false);
     doctor_says("leaf0", "up0", "light", false);
     close_pipeline();
+}
+END_TEST
+
+/* What a poller says of a time to come, or whose clock is behind, stands as long as what others
+ * say. */
+START_TEST(a_wrong_clock_makes_nothing_last)
+{
+    const int64_t wrong_ms[] = {-900000, 0, INT64_C(365) * 86400 * 1000};
+
+    for (int i = 0; i < 3; i++) {
+        open_pipeline();
+        first_polls();
+        clock_ahead_ms = wrong_ms[i];
+        report_optics(0, 0, true);
+        report_optics(1, 1, true);
+        report_processor(1, 97);
+        doctor_says("leaf0", "up0", "light", true);
+        doctor_says("spine0", "", "processor", true);
+        advance(START_MS + 650000);
+        doctor_says("leaf0", "up0", "light", false);
+        doctor_says("spine0", "", "processor", false);
+        close_pipeline();
+    }
+    clock_ahead_ms = 0;
 }
 END_TEST
 
@@ -524,7 +550,7 @@ END_TEST
 
 FT_UNIT_MAIN("counters, published", counted_less_explained_is_unexplained,
              a_link_that_flaps_is_reported, the_doctor_reports_dim_light,
-             link_records_tell_the_counters, the_doctor_reports_ports_and_processors,
-             a_silent_exporter_is_named_and_comes_back, a_wrong_sampling_rate_is_named,
-             late_counters_are_no_wrong_sampling_rate, no_flow_stays_on_a_link_that_is_down,
-             a_clock_that_is_set_back_keeps_no_port_down)
+             a_wrong_clock_makes_nothing_last, link_records_tell_the_counters,
+             the_doctor_reports_ports_and_processors, a_silent_exporter_is_named_and_comes_back,
+             a_wrong_sampling_rate_is_named, late_counters_are_no_wrong_sampling_rate,
+             no_flow_stays_on_a_link_that_is_down, a_clock_that_is_set_back_keeps_no_port_down)

@@ -61,6 +61,12 @@ tests_unit_check_intake_SOURCES = tests/unit/check_intake.c tests/unit/leafspine
 tests_unit_check_intake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_intake_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_intake_numbers
+TESTS += tests/unit/check_intake_numbers
+tests_unit_check_intake_numbers_SOURCES = tests/unit/check_intake_numbers.c tests/unit/unit.h
+tests_unit_check_intake_numbers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_intake_numbers_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_window_figures
 TESTS += tests/unit/check_window_figures
 tests_unit_check_window_figures_SOURCES = tests/unit/check_window_figures.c tests/unit/unit.h
