@@ -121,6 +121,39 @@ START_TEST(mice_and_acknowledgements_have_bytes_and_no_number)
 }
 END_TEST
 
+/* Samples by turns over both spines: each has half of the rate. */
+static void spray(uint16_t sport, uint64_t bps)
+{
+    for (int64_t ms = 0; ms < 9000; ms += 100) {
+        struct ft_observation o = join_rig_seen(sport, (uint32_t)(ms / 100 % 2), 0, 10);
+
+        o.bytes = bps / 8000 * JOIN_RIG_WINDOW_MS / 90;
+        o.first_ms = o.last_ms = JOIN_RIG_START_MS + ms;
+        join_rig_take(&rig, &o);
+    }
+}
+
+/* By the rate of all of it, not of what each of its paths has. */
+START_TEST(the_floor_is_of_sprayed_flows_too)
+{
+    setup();
+    spray(50000, MBPS(9));
+    spray(50001, MBPS(11));
+    ck_assert_uint_eq(add_all(&config), 0);
+    for (uint16_t sport = 50000; sport <= 50001; sport++)
+        ck_assert_uint_eq(join_rig_flow(&rig, sport)->state, FT_PATH_MULTIPATH);
+    ck_assert_uint_eq(loads.flows, 1);
+    ck_assert_uint_eq(loads.placed, 1);
+    for (int i = 0; i < 2; i++) {
+        const struct ft_load *up = link_of("leaf0", i ? "up1" : "up0");
+
+        ck_assert_double_eq_tol(up->flows, 0.5, 0.01);
+        ck_assert_double_eq_tol(up->bytes, 10e6 / 8 * 10, 1e4);
+    }
+    teardown();
+}
+END_TEST
+
 /* Only the last switch saw it, and not by which port it came: either spine may have passed it. */
 START_TEST(what_may_have_taken_two_paths_is_unplaced)
 {
@@ -199,7 +232,7 @@ END_TEST
 
 FT_UNIT_MAIN("loads", a_resolved_flow_loads_each_link_of_its_path,
              a_flow_that_bears_its_path_is_none_of_chance,
-             mice_and_acknowledgements_have_bytes_and_no_number,
+             mice_and_acknowledgements_have_bytes_and_no_number, the_floor_is_of_sprayed_flows_too,
              what_may_have_taken_two_paths_is_unplaced, elephants_are_certain_ones,
              elephants_over_the_cap_are_counted_and_the_loads_right,
              a_detour_over_a_spine_is_avoidable)
