@@ -28,6 +28,7 @@ class Records:
     def __init__(self, sent, pid):
         self.sent, self.pid = sent, pid
         self.resolved, self.wrong = Counter(), []
+        self.known = {}  # {key of an elephant: windows in which its path was known}
         self.life, self.mice, self.wires = 0, {}, Counter()
         self.numbered = Counter()
         self.operations, self.events = Counter(), 0
@@ -66,6 +67,8 @@ class Records:
         if not known or record["state"] != "resolved":
             return
         self.resolved[key] += 1
+        if key in self.sent.elephants:
+            self.known.setdefault(key, set()).add((record["window_start_ms"], record["window_end_ms"]))
         hops = [(h.get("switch"), h.get("in"), h.get("out")) for h in record["hops"]]
         if hops != known.path():
             self.wrong.append((known, record))
@@ -94,6 +97,19 @@ class Records:
         check(f"{resolved} of {len(self.sent.elephants)} elephants and "
               f"{len(self.resolved) - resolved} of {len(self.sent.mice)} mice are resolved",
               resolved > len(self.sent.elephants) / 2)
+
+    def longest_outage(self):
+        """For how long an elephant had no path that it had before and after that, in seconds; and how many
+        had none for longer than a window. Only where paths are told again each window."""
+        longest_ms = interrupted = 0
+        for windows in self.known.values():
+            windows = sorted(windows)
+            gaps = [(after[0] - before[1], before) for before, after in zip(windows, windows[1:])]
+            longest_ms = max([longest_ms, *(gap for gap, _ in gaps)])
+            interrupted += any(gap > end - start for gap, (start, end) in gaps)
+        check(f"{len(self.known)} elephants had a path; {interrupted} had none for longer than a window meanwhile, "
+              f"for {longest_ms / 1000:.1f} s at most", self.known)
+        return longest_ms / 1000
 
     def check_accounts(self):
         check(f"received = processed + pending + dropped in {self.stages} stages of honest accounts",

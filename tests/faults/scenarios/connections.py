@@ -63,6 +63,7 @@ def judge(programs, work, calls):
     equal("calls of NCCL in collective records", records.events, calls)
     equal("honest readers without an answer", sent.unread[:5], [])
     records.check_paths()
+    records.longest_outage()
     records.check_accounts()
     judged.check_memory(programs.peaks)
 

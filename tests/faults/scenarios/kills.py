@@ -43,6 +43,7 @@ def judge(programs, work, lives, calls):
         records.read(out)
     judged.check_memory(programs.peaks)
     records.check_paths()
+    records.longest_outage()
     records.check_accounts()
     lost = records.lost_mice()
     check(f"{len(work.sent.mice) - lost} of {len(work.sent.mice)} mice came through",

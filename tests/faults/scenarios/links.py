@@ -97,6 +97,7 @@ def judge(programs, work, link, calls, late_ones):
     check(f"{lost} of {len(work.sent.mice)} mice lack the bytes of their sample, {gone} by the wire; "
           f"{late_ones} records are told as late", gone <= lost <= gone + late_ones)
     records.check_paths()
+    records.longest_outage()
     records.check_accounts()
     judged.check_memory(programs.peaks)
 

@@ -77,6 +77,7 @@ def judge(programs, work, calls):
     equal("mice that lack the bytes of their sample", records.lost_mice(), 0)
     equal("honest readers without an answer", sent.unread[:5], [])
     records.check_paths()
+    records.longest_outage()
     records.check_accounts()
     judged.check_memory(programs.peaks)
 

@@ -87,6 +87,7 @@ def judge(programs, work, calls):
         n for n in range(1, sent.numbered + 1) if records.numbered[n] != 1][:5], [])
     equal("calls of NCCL in collective records", records.events, calls)
     records.check_paths()
+    records.longest_outage()
     records.check_accounts()
     judged.check_memory(programs.peaks)
 
