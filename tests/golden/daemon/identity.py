@@ -9,6 +9,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
+import connection  # noqa: E402
 import rig  # noqa: E402
 from certificates import Authority  # noqa: E402
 from rig import check, equal  # noqa: E402
@@ -322,31 +323,36 @@ def test_plain(folder):
         daemon.kill()
 
 
-def test_names(folder):
-    """A page whose own name was led here does not get an answer."""
-    daemon = rig.Daemon(folder, TOPOLOGY)
-    daemon.config.write_text(daemon.config.read_text() + "http_names: [proxy.example]\n")
-    daemon.start()
-
+def check_names(program, path):
+    """Of one program's HTTP server."""
     def ask(host):
-        with socket.create_connection(("127.0.0.1", daemon.http), timeout=rig.WAIT_S) as s:
+        with socket.create_connection(("127.0.0.1", program.http), timeout=rig.WAIT_S) as s:
             line = f"Host: {host}\r\n" if host else ""
-            s.sendall(f"GET /api/v1/topology HTTP/1.0\r\n{line}\r\n".encode())
+            s.sendall(f"GET {path} HTTP/1.0\r\n{line}\r\n".encode())
             answer = b""
             while part := s.recv(65536):
                 answer += part
         return int(answer.split()[1])
 
+    program.config.write_text(program.config.read_text() + "http_names: [proxy.example]\n")
+    program.start()
     try:
-        for host, code in ((None, 200), ("127.0.0.1", 200), (f"127.0.0.1:{daemon.http}", 200),
+        for host, code in ((None, 200), ("127.0.0.1", 200), (f"127.0.0.1:{program.http}", 200),
                            ("[::1]:9478", 200), ("localhost", 200), ("LocalHost.:80", 200),
                            (socket.gethostname(), 200), ("proxy.example", 200),
-                           ("evil.example", 421), (f"evil.example:{daemon.http}", 421),
+                           ("evil.example", 421), (f"evil.example:{program.http}", 421),
                            ("127.0.0.1.evil.example", 421), ("proxy.example.evil", 421)):
-            equal(f"a request for {host}", ask(host), code)
-        daemon.stop()
+            equal(f"{program.name}: a request for {host}", ask(host), code)
+        program.stop()
     finally:
-        daemon.kill()
+        program.kill()
+
+
+def test_names(folder):
+    """A page whose own name was led here does not get an answer, from none of the three."""
+    check_names(rig.Daemon(folder, TOPOLOGY), "/api/v1/topology")
+    for kind in ("agent", "poller"):
+        check_names(connection.Reporter(folder / kind, kind, "127.0.0.1:9"), "/metrics")
 
 
 def test_secrets(folder):
