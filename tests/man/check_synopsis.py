@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """fabrictrace(1) against the tool's own help: each command is in the synopsis and described, each of
-its options stands in the page, and the synopsis has no option that the command refuses.
+its options stands in the page, and the synopsis has no option that the command refuses. And each exit status
+that a program's sources name is in its page.
 
 usage: check_synopsis.py    in the build folder"""
 import os
@@ -53,6 +54,19 @@ def commands_at(option, begins):
     return {name for line in re.findall(r"^\.Cm (.*)", sentence, re.M) for name in re.findall(r"[a-z]+", line)}
 
 
+def statuses(folders):
+    """Exit statuses by sysexits.h."""
+    text = "".join(p.read_text() for folder in folders for p in (SOURCE / folder).rglob("*.c"))
+    return {getattr(os, name) for name in re.findall(r"\bEX_[A-Z]+\b", text) if hasattr(os, name)}
+
+
+for page, folders in (("fabrictrace.1", ["cli"]), ("fabrictraced.8", ["daemon", "lib/config"]),
+                      ("fabrictrace-agent.8", ["agent", "lib/config"]),
+                      ("fabrictrace-switchpoll.8", ["switchpoll", "lib/config"])):
+    part = (SOURCE / "man" / page).read_text().split(".Sh EXIT STATUS\n")[1].split("\n.Sh ")[0]
+    told = {int(n) for line in re.findall(r"^\.It (.*)", part, re.M) for n in re.findall(r"\d+", line)}
+    used = statuses(folders)
+    check(f"{page}: statuses that programs end with are in the page", len(used) > 5 and used <= told, used - told)
 listed = help_of()
 commands = re.findall(r"^  ([a-z]+) {2,}\S", listed.split("Commands:")[1].split("Options of")[0], re.M)
 general = options_of(listed)

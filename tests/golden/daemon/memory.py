@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """One budget of bytes for each program: --check prints who gets how much, what is set must fit, the
-defaults of the manual are those of the default budget, and the units are given what it takes."""
+defaults of the manual are those of the default budget, and the units are given what it takes, descriptors too."""
 import os
 import re
 import sys
@@ -15,6 +15,13 @@ UNITS = Path(__file__).resolve().parents[3] / "packaging" / "systemd"
 EX_OK, EX_CONFIG = 0, 78
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SIZES = {"": 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "K": KIB, "M": MIB, "G": GIB}
+# Settings whose every unit may hold so many descriptors; and what else there may be, most of it of HTTP.
+DESCRIPTORS = {
+    "fabrictraced": {"connections_max": 1},
+    "fabrictrace-agent": {"nccl.jobs_max": 2},
+    "fabrictrace-switchpoll": {"snmp.switches_max": 1},
+}
+OTHER_DESCRIPTORS = 4000
 # What each program needs to be told besides, a cap of it, and what is too much of that.
 PROGRAMS = {
     "fabrictraced": (rig.DAEMON, (), "flows_max", 20000000),
@@ -129,6 +136,9 @@ def test_unit(program):
     most = size(re.search(r"^MemoryMax=(.*)$", text, re.M)[1])
     equal(f"{program}: MemoryMax is a seventh above memory_max", most * 7,
           size(config(program)["memory_max"]) * 8)
+    allowed = int(re.search(r"^LimitNOFILE=(\d+)$", text, re.M)[1])
+    caps = sum(int(config(program)[key]) * each for key, each in DESCRIPTORS[program].items())
+    check(f"{program}: LimitNOFILE is enough for its caps", caps + OTHER_DESCRIPTORS <= allowed, (caps, allowed))
 
 
 test_ingest()
