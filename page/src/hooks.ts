@@ -2,6 +2,8 @@
 // How components look at the store, ask questions of their own, and know the space that they have.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, Refusal, target, type Query } from './api.ts';
+import { past } from './past.ts';
+import type { Window } from './records.ts';
 import { holds, store, type State } from './store.ts';
 
 export function useStore(): State {
@@ -46,6 +48,23 @@ export function useAnswer<T>(what: string, query: Query = {}): Asked<T> {
         return () => stop.abort();
     }, [url, at === undefined ? shown?.window_end_ms : at]);
     return asked.for === url || asked.for === '' ? asked : { answer: undefined, refusal: '', absent: false };
+}
+
+/** What is kept of a key, oldest first; key '' asks nothing. What is known stays where the daemon refuses what is new. */
+export function useHistory<R extends Partial<Window>>(kind: string, key: string): { records: R[] | undefined; refusal: string } {
+    const { windows, keeps, epoch } = useStore();
+    const [refused, refuse] = useState({ key: '', why: '' });
+    const [, renew] = useState<unknown>();
+    const last = windows?.[windows.length - 1]?.window_end_ms;
+    useEffect(() => {
+        if (!keeps || !key) return undefined;
+        let left = false;
+        past.ask<R>(kind, key, { windows, epoch }).then(
+            (records) => { if (!left) { refuse({ key: '', why: '' }); renew(records); } },
+            (error: unknown) => { if (!left) refuse({ key, why: error instanceof Error ? error.message : String(error) }); });
+        return () => { left = true; };
+    }, [keeps, kind, key, epoch, last]);
+    return { records: keeps && key ? past.of<R>(kind, key, epoch) : undefined, refusal: refused.key === key ? refused.why : '' };
 }
 
 /** The width of an element, as it changes. */

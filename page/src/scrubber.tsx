@@ -3,9 +3,9 @@
 // A slider for the keyboard: left and right go from window to window, End goes to now.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { useAnswer, useDark, useStore, useWidth } from './hooks.ts';
+import { useDark, useHistory, useStore, useWidth } from './hooks.ts';
 import { verdictText } from './model.ts';
-import type { Answer, Imbalance } from './records.ts';
+import type { Imbalance } from './records.ts';
 import { store } from './store.ts';
 import { age, clock, tenth } from './text.ts';
 import { isGap } from './timeline.ts';
@@ -69,15 +69,15 @@ export function Scrubber(): JSX.Element {
     const canvas = useRef<HTMLCanvasElement>(null);
     const [pointed, point] = useState(-1);
     const key = `fabric/${fabric?.name ?? ''}`;
-    const asked = useAnswer<Answer<Imbalance>>(keeps && fabric ? 'history' : '', { kind: 'imbalance', key });
+    const asked = useHistory<Imbalance>('imbalance', fabric ? key : '');
     const bars: Bars[] = useMemo(() => {
-        const records = new Map((asked.answer?.records ?? store.memory.of(key)).map((r) => [r.window_end_ms ?? 0, r]));
+        const records = new Map((asked.records ?? store.memory.of(key)).map((r) => [r.window_end_ms ?? 0, r]));
         const list = keeps && windows ? windows.map((w) => ({ start: w.window_start_ms, end: w.window_end_ms, partial: w.partial ?? false })) : store.memory.spans().map((w) => ({ ...w, partial: false }));
         return list.map((w, i) => {
             const before = list[i - 1];
             return { ...w, record: records.get(w.end), gap: before && isGap(before, w) ? w.start - before.end : 0 };
         });
-    }, [windows, asked.answer, shown?.window_end_ms, keeps]);
+    }, [windows, asked.records, shown?.window_end_ms, keeps]);
     const found = at === undefined ? bars.length - 1 : bars.findIndex((b) => b.end > at);
     const chosen = found < 0 ? bars.length - 1 : found;
     useEffect(() => {
@@ -99,7 +99,7 @@ export function Scrubber(): JSX.Element {
     return (
         <div class="scrubber" data-nocopy>
             <span class="scrub-from">{bars[0] ? <>FIM since <span>{clock(bars[0].start)}</span></> : null}</span>
-            <div ref={frame} class="scrub-frame" role="slider" tabIndex={0} aria-label="Moment" aria-valuemin={0} aria-valuemax={Math.max(0, bars.length - 1)}
+            <div ref={frame} class="scrub-frame" role="slider" tabIndex={0} aria-label="Moment" data-last={[...bars].reverse().find((b) => b.record)?.end} aria-valuemin={0} aria-valuemax={Math.max(0, bars.length - 1)}
                 aria-valuenow={Math.max(0, chosen)} aria-valuetext={told} aria-disabled={!keeps} title={keeps ? sayOf(bars[pointed < 0 ? chosen : pointed]) : 'This daemon keeps no history: only the last window can be shown.'}
                 onMouseDown={(e) => choose(under(e))} onMouseLeave={() => point(-1)}
                 onMouseMove={(e) => { point(under(e)); if (e.buttons === 1) choose(under(e)); }}

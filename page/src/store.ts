@@ -5,6 +5,7 @@
 import { all, changed, get, Refusal } from './api.ts';
 import { Memory } from './history.ts';
 import { fabricOf, type Fabric } from './model.ts';
+import { joined } from './past.ts';
 import type { Answer, Diagnosis, Event, Finding, Imbalance, Link, Rank, Topology, Window } from './records.ts';
 import { moment, parse, type Route } from './route.ts';
 import { Stream, type Ears, type Listening } from './stream.ts';
@@ -51,6 +52,8 @@ export interface State {
     windows: Window[] | undefined;
     /** Whether the daemon keeps what was; undefined: not known yet. */
     keeps: boolean | undefined;
+    /** How many times all of its windows were asked for: it may be another daemon each time. */
+    epoch: number;
     fabric: Fabric | undefined;
 }
 
@@ -79,14 +82,14 @@ export function holds(window: Window | undefined, ms: number): boolean {
 }
 
 /** Before the first answer. */
-const NOTHING: Omit<State, 'route' | 'at' | 'locked'> = {
+const NOTHING: Omit<State, 'route' | 'at' | 'locked' | 'epoch'> = {
     connection: 'asking', trouble: '', window: undefined, asked: undefined, latest: undefined,
     topology: undefined, links: undefined, linksOf: undefined, imbalance: [], events: [], findings: [], diagnoses: [], ranks: [], windows: undefined,
     keeps: undefined, fabric: undefined,
 };
 
 export class Store {
-    state: State = { ...NOTHING, route: parse(''), at: undefined, locked: '' };
+    state: State = { ...NOTHING, route: parse(''), at: undefined, locked: '', epoch: 0 };
     readonly memory = new Memory(REMEMBERED, REMEMBERED_GROUPS);
     private listeners = new Set<Listener>();
     private topologyAt = 0;
@@ -227,12 +230,22 @@ export class Store {
         this.set({ connection: 'lost', trouble });
     }
 
+    /** Those that were there and are kept, and what came after; undefined where older ones came. */
+    private async newWindows(before: Window[]): Promise<Window[] | undefined> {
+        const [oldest, after] = await Promise.all([
+            all<Window>('windows', { limit: 1 }), all<Window>('windows', { from_ms: before[before.length - 1]?.window_end_ms }),
+        ]);
+        const from = oldest.records[0]?.window_start_ms;
+        return from === undefined || from < (before[0]?.window_start_ms ?? 0) ? undefined : joined(before, after.records, from);
+    }
+
     private async askWindows(): Promise<void> {
+        const { windows: before, epoch } = this.state;
         try {
-            const answer = await all<Window>('windows');
+            const news = this.cut || !before ? undefined : await this.newWindows(before);
+            const windows = news ?? joined([], (await all<Window>('windows')).records, 0);
             if (this.state.locked) return;
-            const windows = answer.records.slice().sort((a, b) => a.window_end_ms - b.window_end_ms);
-            this.set({ windows, keeps: true });
+            this.set({ windows, keeps: true, epoch: news ? epoch : epoch + 1 });
             if (!this.stream) this.openStream();
         } catch (error) {
             if (error instanceof Refusal && error.status === 404) this.set({ keeps: false });

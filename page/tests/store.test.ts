@@ -213,6 +213,31 @@ test('nothing is asked for a page that nobody sees; when it is seen, its windows
     assert.equal(store.state.windows?.[1]?.window_end_ms, 3_010_000);
 });
 
+test('of the windows only what is new is asked for; all of them of a daemon that was away', async () => {
+    const queries: string[] = [];
+    let last = 7;
+    const windows = (query: string) => {
+        queries.push(query);
+        const from = Number(/from_ms=(\d+)/.exec(query)?.[1] ?? 0);
+        const all = Array.from({ length: 5 }, (_, i) => span(last - 4 + i)).filter((w) => w.window_end_ms > from);
+        return { records: /limit=1/.test(query) ? all.slice(0, 1) : all };
+    };
+    daemon = (what, query) => running(last, what === 'windows' ? { windows: windows(query) } : {})(what);
+    const store = await open();
+    last = 9;
+    FakeStream.all[0]?.says('window');
+    await settle();
+    assert.deepEqual(queries, ['', 'limit=1', 'from_ms=80000']);
+    assert.deepEqual(store.state.windows?.map((w) => w.window_start_ms / 10_000), [5, 6, 7, 8, 9]);
+    assert.equal(store.state.epoch, 1);
+    FakeStream.all[0]?.ends();
+    last = 4;
+    FakeStream.all[0]?.opens();
+    await settle();
+    assert.deepEqual(store.state.windows?.map((w) => w.window_start_ms / 10_000), [0, 1, 2, 3, 4]);
+    assert.equal(store.state.epoch, 2);
+});
+
 test('what the doctor finds down now was not down then', async () => {
     const found = [{ switch: 'leaf1', port: 'u1', text: 'the link to spine1 d1 is down: a port of it is down' }];
     daemon = (what, query) => (query.startsWith('at_ms') ? running(7) : running(9, { doctor: { ...span(9), records: found } }))(what);

@@ -173,6 +173,41 @@ async function over(page, url, paper) {
     check('a window that closes takes nothing away', await page.evaluate(() => window.gaps) === 0);
 }
 
+/** A window that closes is added to what is known of those before: they are not asked for again. */
+async function news(page, url, paper) {
+    const asked = [];
+    const answer = paper.answer.bind(paper);
+    paper.answer = (what, query) => {
+        const said = answer(what, query);
+        if (what === 'history' || what === 'windows') asked.push({ what, from: Number(query.get('from_ms')), records: said.records.length });
+        return said;
+    };
+    const last = () => paper.span(paper.number).window_end_ms;
+    const since = () => paper.span(paper.number - 1).window_end_ms;
+    for (const [view, label] of [['imbalance', /over 361 windows/], ['link/leaf1/Ethernet50', /over 361 windows/], ['flow/10.1.0.1:49152-10.1.2.2', undefined]]) {
+        await shown(page, url, view);
+        await page.waitForFunction(() => /Paths that it took|%/.test(document.querySelector('main').textContent));
+        const chart = page.locator('.chart');
+        if (label) await chart.waitFor();
+        asked.length = 0;
+        for (let i = 0; i < 2; i++) {
+            paper.advance();
+            paper.tell();
+            await page.waitForFunction((t) => document.querySelector('header').dataset.window === String(t), last());
+        }
+        await page.waitForFunction((t) => document.querySelector('.scrub-frame').dataset.last === String(t), last());
+        const whole = asked.filter((a) => a.records > 2);
+        check(`${view}: of windows and history what is new alone is asked for`, whole.length === 0 && asked.some((a) => a.what === 'history' && a.from === since() && a.records === 1), JSON.stringify(asked));
+        // The oldest of them is no longer kept.
+        if (label) check(`${view}: and the line has as many windows as before`, label.test(await chart.getAttribute('aria-label')), await chart.getAttribute('aria-label'));
+    }
+    await shown(page, url, `events?at=${paper.span(paper.number - 3).window_start_ms}`);
+    paper.advance();
+    paper.tell();
+    await page.waitForFunction((t) => document.querySelector('.scrub-frame').dataset.last === String(t), last());
+    check('where a moment before is looked at the strip has the windows that close', await page.locator('.moment.past').count() === 1);
+}
+
 /** A link that is going bad is found in the list of all, before it is down. */
 async function bad(page, url, paper) {
     const links = paper.links.bind(paper);
@@ -358,7 +393,7 @@ async function large(page, url) {
 }
 large.paper = { leaves: 96, spines: 8, flows: 500 };
 
-const PARTS = { night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
+const PARTS = { news, night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

@@ -5,7 +5,7 @@
 // usage: check_times.mjs FILES FOLDER    FILES: the page as built
 import { join } from 'node:path';
 import { check, newPage, settled, summary, withBrowser } from './browser.mjs';
-import { Paper, serve } from './paper.mjs';
+import { Paper, withPaper } from './paper.mjs';
 
 const [files, shots] = process.argv.slice(2);
 const WINDOW_MS = 600_000;
@@ -99,14 +99,12 @@ await withBrowser(async (context) => {
     paper.past = (query) => past(query).filter((r) => kept(paper.number - number(r)));
     for (const n of [...paper.history.keys()]) if (!kept(paper.number - n)) paper.history.delete(n);
     paper.history.get(paper.number - 200).fim = 38; // as chance gives: neither point hides the other
-    const server = await serve(paper, files);
-    const page = await newPage(context);
-    await listen(page);
-    const url = `http://127.0.0.1:${server.address().port}/`;
-    await lines(page, url);
-    await pointed(page, url, paper);
-    check('nothing complains in the console', page.complaints.length === 0, page.complaints.slice(0, 5).join('; '));
-    server.closeAllConnections();
-    server.close();
+    await withPaper(paper, files, async (url) => {
+        const page = await newPage(context);
+        await listen(page);
+        await lines(page, url);
+        await pointed(page, url, paper);
+        check('nothing complains in the console', page.complaints.length === 0, page.complaints.slice(0, 5).join('; '));
+    });
 });
 process.exit(summary());

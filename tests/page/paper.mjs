@@ -33,6 +33,12 @@ export const up = (s) => `Ethernet${49 + s}`;
 export const down = (l) => `Ethernet${1 + l}`;
 const address = (l, h) => `10.${Math.floor(l / 250) + 1}.${l % 250}.${h + 1}`;
 
+/** As the daemon: from_ms is before the end of the first, to_ms after the start of the last. */
+function between(records, query) {
+    const [from, to, limit] = ['from_ms', 'to_ms', 'limit'].map((n) => Number(query.get(n) ?? (n === 'from_ms' ? 0 : Infinity)));
+    return records.filter((r) => r.window_end_ms > from && r.window_start_ms < to).slice(0, limit);
+}
+
 export class Paper {
     constructor({ leaves = 4, spines = 4, flows = 64, windowMs = 10_000, calm = false, start = Date.now() } = {}) {
         Object.assign(this, { leaves, spines, windowMs, calm, lacking: {}, faults: new Map() }); // what a window's figures lack; status by answer, of those that fail
@@ -403,16 +409,16 @@ export class Paper {
             return found && { ...head, ...found };
         }
         case 'windows':
-            return list([...this.history.keys()].map((k) => this.span(k)));
+            return list(between([...this.history.keys()].map((k) => this.span(k)), query));
         case 'history':
-            return list(this.past(query));
+            return list(between(this.past(query), query));
         default:
             return undefined;
         }
     }
 }
 
-export function serve(paper, files, port = 0) {
+function serve(paper, files, port = 0) {
     const streams = new Set();
     const server = createServer((request, response) => {
         const url = new URL(request.url, 'http://localhost');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JSX } from 'preact';
-import { useAnswer, useStore } from '../hooks.ts';
+import { useAnswer, useHistory, useStore } from '../hooks.ts';
 import type { Answer, Explanation, Hop, Link, Path } from '../records.ts';
 import { bytes, clock, count, flowKey, flowText, hopsText, percent, rate, words } from '../text.ts';
 import { A, Bar, change, Empty, Facts, FlowLink, Hops, HostLink, JobLink, OfNow, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
@@ -129,12 +129,12 @@ function FlowFacts({ p }: { p: Path }): JSX.Element {
 
 function PathHistory({ flow }: { flow: Path['flow'] }): JSX.Element {
     const { keeps } = useStore();
-    const asked = useAnswer<Answer<Path>>(keeps ? 'history' : '', { kind: 'path', key: flowKey(flow) });
+    const asked = useHistory<Path>('path', flowKey(flow));
     if (keeps === false) return <Empty>This daemon keeps no history; a change of path is an event.</Empty>;
-    const records = (asked.answer?.records ?? []).slice().reverse();
+    const records = (asked.records ?? []).slice().reverse();
     // A path that stays is one line.
     const changes = records.filter((r, i) => i === records.length - 1 || hopsText(r.hops) !== hopsText(records[i + 1]?.hops) || r.state !== records[i + 1]?.state);
-    if (changes.length === 0) return <Empty>{asked.refusal || (asked.answer ? 'No earlier path is kept.' : 'Asking …')}</Empty>;
+    if (changes.length === 0) return <Empty>{asked.refusal || (asked.records ? 'No earlier path is kept.' : 'Asking …')}</Empty>;
     return (
         <Table id="path-history" label="Paths that it took" rows={changes} rowKey={(r) => String(r.window_end_ms)} columns={[
             { key: 'from', title: 'From', cell: (r) => clock(r.path_since_ms ?? r.window_start_ms) },

@@ -3,10 +3,10 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { bandOf } from '../chance.ts';
 import { Chart } from '../chart.tsx';
-import { useAnswer, useStore } from '../hooks.ts';
+import { useHistory, useStore } from '../hooks.ts';
 import { imbalanceKey } from '../history.ts';
 import { byScope, lacks, verdictRank, verdictText } from '../model.ts';
-import type { Answer, Imbalance } from '../records.ts';
+import type { Imbalance } from '../records.ts';
 import { moment } from '../route.ts';
 import { clock, count, percent, plural, probability, ratio, tenth } from '../text.ts';
 import { lay } from '../timeline.ts';
@@ -102,10 +102,10 @@ function Compare({ series, here }: { series: Imbalance[]; here: Imbalance | unde
 function Chosen({ record, scope, name }: { record: Imbalance | undefined; scope: string; name: string }): JSX.Element {
     const { keeps, window: shown, links, fabric } = useStore();
     const key = `${scope}/${name}`;
-    const asked = useAnswer<Answer<Imbalance>>(keeps ? 'history' : '', { kind: 'imbalance', key });
+    const asked = useHistory<Imbalance>('imbalance', key);
     const own = store.memory.of(key);
-    const series = useMemo(() => asked.answer?.records ?? own, [asked.answer, shown?.window_end_ms, own.length]);
-    const unlike = keeps === false ? 'This daemon keeps no history: the line begins when this page was opened.' : asked.refusal && !asked.absent ? asked.refusal : '';
+    const series = useMemo(() => asked.records ?? own, [asked.records, shown?.window_end_ms, own.length]);
+    const unlike = keeps === false ? 'This daemon keeps no history: the line begins when this page was opened.' : asked.refusal;
     const of = (links ?? []).filter((l) => l.group === name);
     return (
         <>

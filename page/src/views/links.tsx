@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JSX } from 'preact';
 import { Chart } from '../chart.tsx';
-import { useAnswer, usePast, useStore } from '../hooks.ts';
+import { useAnswer, useHistory, usePast, useStore } from '../hooks.ts';
 import { byName, portKey, type LinkState, type Way } from '../model.ts';
 import type { Answer, Finding, Link, Path } from '../records.ts';
 import { bytes, count, nanoseconds, NONE, percent, plural, rate, ratio } from '../text.ts';
@@ -92,10 +92,10 @@ function crosses(path: Path, sw: string, port: string): boolean {
 /** What is drawn of a link over time. */
 function LinkHistory({ sw, port }: { sw: string; port: string }): JSX.Element {
     const { keeps } = useStore();
-    const asked = useAnswer<Answer<Link>>(keeps ? 'history' : '', { kind: 'link', key: portKey(sw, port) });
+    const asked = useHistory<Link>('link', portKey(sw, port));
     if (keeps === false) return <Empty>This daemon keeps no history.</Empty>;
-    const records = asked.answer?.records ?? [];
-    if (records.length === 0) return <Empty>{asked.refusal || 'No earlier window is kept.'}</Empty>;
+    const records = asked.records ?? [];
+    if (records.length === 0) return <Empty>{asked.refusal || (asked.records ? 'No earlier window is kept.' : 'Asking …')}</Empty>;
     const { times, values } = lay(records, [(r) => (r.utilization === undefined ? undefined : r.utilization * 100)]);
     return (
         <Chart times={times} marks={[]} unit="%" height={170} label={`Use of ${sw} ${port} over ${plural(records.length, 'window')}`}
