@@ -5,7 +5,7 @@ PAGE_FILES = page/.npmrc page/package.json page/package-lock.json page/tsconfig.
 	page/src/advice.ts page/src/all.css page/src/api.ts page/src/chance.ts page/src/chart.tsx \
 	page/src/copytext.ts page/src/drawing.tsx page/src/history.ts page/src/hooks.ts page/src/icon.svg \
 	page/src/index.html page/src/lock.tsx page/src/main.tsx page/src/matrix.tsx page/src/model.ts page/src/page.css \
-	page/src/past.ts \
+	page/src/past.ts page/src/theme.ts \
 	page/src/records.ts page/src/route.ts page/src/scale.ts page/src/scroll.ts page/src/scrubber.tsx page/src/search.ts \
 	page/src/searchfield.tsx page/src/store.ts page/src/stream.ts page/src/text.ts page/src/timeline.ts \
 	page/src/token.ts page/src/ui.tsx \

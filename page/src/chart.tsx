@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A series over the windows, with the band that chance explains and the moments that were marked.
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import { useDark, useWidth } from './hooks.ts';
 import { alone, momentText, ticksText } from './timeline.ts';
@@ -92,7 +92,7 @@ export function Chart(props: ChartProps): JSX.Element {
     const pick = useRef(props.onPick);
     pick.current = props.onPick;
     const data = (): uPlot.AlignedData => [props.times.map((t) => t / 1000), ...props.series.map((s) => s.values)];
-    useEffect(() => {
+    useLayoutEffect(() => {
         const e = frame.current;
         if (!e || width < 60) return undefined;
         const u = new uPlot(options(props, width, getComputedStyle(e)), data(), e);
@@ -108,7 +108,7 @@ export function Chart(props: ChartProps): JSX.Element {
             plot.current = null;
         };
     }, [shape]);
-    useEffect(() => {
+    useLayoutEffect(() => {
         plot.current?.setData(data());
     }, [props.times, props.series]);
     return <div ref={frame} class="chart" role="img" aria-label={props.label} />;

@@ -5,6 +5,7 @@ import { get, Refusal, target, type Query } from './api.ts';
 import { past } from './past.ts';
 import type { Window } from './records.ts';
 import { holds, store, type State } from './store.ts';
+import { isDark, whenTheme } from './theme.ts';
 
 export function useStore(): State {
     const [state, set] = useState(store.state);
@@ -94,31 +95,8 @@ export function useMedia(text: string): boolean {
     return is;
 }
 
-const query = matchMedia('(prefers-color-scheme: dark)');
-
-export function isDark(): boolean {
-    const chosen = document.documentElement.dataset['theme'];
-    return chosen ? chosen === 'dark' : query.matches;
-}
-
-const themeListeners = new Set<() => void>();
-
-export function setTheme(theme: 'light' | 'dark' | ''): void {
-    if (theme) document.documentElement.dataset['theme'] = theme;
-    else delete document.documentElement.dataset['theme'];
-    for (const l of themeListeners) l();
-}
-
 export function useDark(): boolean {
     const [dark, set] = useState(isDark());
-    useEffect(() => {
-        const look = () => set(isDark());
-        query.addEventListener('change', look);
-        themeListeners.add(look);
-        return () => {
-            query.removeEventListener('change', look);
-            themeListeners.delete(look);
-        };
-    }, []);
+    useEffect(() => whenTheme(() => set(isDark())), []);
     return dark;
 }

@@ -3,7 +3,7 @@
 import { options, render, type JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { blocksOf, toText } from './copytext.ts';
-import { isDark, setTheme, usePast, useStore } from './hooks.ts';
+import { usePast, useStore } from './hooks.ts';
 import { Lock, logOut } from './lock.tsx';
 import { format } from './route.ts';
 import { arrive, keepScroll } from './scroll.ts';
@@ -11,6 +11,7 @@ import { Scrubber } from './scrubber.tsx';
 import { Search } from './searchfield.tsx';
 import { hasLinks, holds, store, waits } from './store.ts';
 import { between, clean, clock, count, stamp, zone } from './text.ts';
+import { changeTheme, keepTheme } from './theme.ts';
 import { isStale, token } from './token.ts';
 import { A, change, changeMoment, Empty, go } from './ui.tsx';
 import { EventsView } from './views/events.tsx';
@@ -102,7 +103,7 @@ function Tools({ help }: { help: () => void }): JSX.Element {
     return (
         <div class="tools" data-nocopy>
             <button type="button" id="copy" onClick={copy} title="Copy this view as text (c)">{copied || 'Copy as text'}</button>
-            <button type="button" onClick={() => setTheme(isDark() ? 'light' : 'dark')} title="Light or dark (t)" aria-label="Light or dark">◐</button>
+            <button type="button" onClick={changeTheme} title="Light or dark (t)" aria-label="Light or dark">◐</button>
             <button type="button" onClick={help} title="Keys (?)" aria-label="Keys">?</button>
             {token() === undefined ? null : <button type="button" onClick={logOut} title="Forget the token">Log out</button>}
         </div>
@@ -184,7 +185,7 @@ function useKeys(setHelp: (on: boolean) => void): void {
             else if (e.key === ']') stepWindow(1);
             else if (e.key === 'l') change({ at: '' });
             else if (e.key === 'c') document.getElementById('copy')?.click();
-            else if (e.key === 't') setTheme(isDark() ? 'light' : 'dark');
+            else if (e.key === 't') changeTheme();
             else if (e.key === '?') setHelp(true);
             else if (e.key === 'Escape') setHelp(false);
             else return;
@@ -241,6 +242,7 @@ function Page(): JSX.Element {
 }
 
 const root = document.getElementById('page');
+keepTheme();
 keepScroll();
 if (root) render(<Page />, root);
 store.start();

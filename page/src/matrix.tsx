@@ -5,7 +5,7 @@
 // not. Down is a cross or a full block in the colour of text, unseen is hatched, idle a dot; ticks at
 // the edge name their switches.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useDark, useWidth } from './hooks.ts';
 import { partsOf, type Layer, type LinkState, type Way } from './model.ts';
 import { palette, STEPS } from './scale.ts';
@@ -240,7 +240,7 @@ function Direction({ layer, told, up, measure, mark, space }: {
     const [cursor, setCursor] = useState(-1);
     const grid = useMemo(() => gridOf(layer, up, space > 620), [layer, told, up, space > 620]);
     const size = sizeOf(grid, space);
-    useEffect(() => {
+    useLayoutEffect(() => {
         if (canvas.current && space > 0) paint(canvas.current, grid, size, measure, dark, cursor);
     }, [grid, told, space, measure, dark, cursor]);
     const said = (index: number) => {

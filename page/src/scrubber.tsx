@@ -2,7 +2,7 @@
 // The windows that are kept, as a strip: each a bar as high as the fabric's FIM, marked by verdict.
 // A slider for the keyboard: left and right go from window to window, End goes to now.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useDark, useHistory, useStore, useWidth } from './hooks.ts';
 import { verdictText } from './model.ts';
 import type { Imbalance } from './records.ts';
@@ -80,7 +80,7 @@ export function Scrubber(): JSX.Element {
     }, [windows, asked.records, shown?.window_end_ms, keeps]);
     const found = at === undefined ? bars.length - 1 : bars.findIndex((b) => b.end > at);
     const chosen = found < 0 ? bars.length - 1 : found;
-    useEffect(() => {
+    useLayoutEffect(() => {
         if (canvas.current && width > 0) paint(canvas.current, bars, width, at === undefined ? -1 : chosen);
     }, [bars, width, chosen, at, dark]);
     const choose = (i: number) => {

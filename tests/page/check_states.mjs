@@ -208,6 +208,60 @@ async function news(page, url, paper) {
     check('where a moment before is looked at the strip has the windows that close', await page.locator('.moment.past').count() === 1);
 }
 
+/** How light a colour is that a page has: of its text, or of what its first canvas is drawn in. */
+const light = (page, what) => page.evaluate((of) => {
+    const sum = (values) => values.slice(0, 3).reduce((a, b) => a + Number(b), 0) / 765;
+    if (of === 'text') return sum(getComputedStyle(document.body).color.match(/[\d.]+/g));
+    const canvas = document.querySelector(of);
+    const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, canvas.width, 18 * devicePixelRatio); // names
+    let most = [0, 0, 0, 0];
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3] > most[3]) most = [...data.slice(i, i + 4)];
+    return sum(most);
+}, what);
+
+/** Light or dark as the system is, or as it was chosen, also after a reload; on paper as paper needs it. */
+async function theme(page, url) {
+    const other = await newPage(page.context());
+    for (const p of [page, other]) {
+        await p.emulateMedia({ colorScheme: 'dark' });
+        await shown(p, url, 'job/88');
+        await p.waitForSelector('.heat canvas');
+    }
+    const becomes = (p, dark) => p.waitForFunction((is) => (getComputedStyle(document.body).color.match(/\d+/)[0] > 128) === is, dark);
+    check('the theme is that of the system', await light(page, 'text') > 0.7, await light(page, 'text'));
+    await page.keyboard.press('t');
+    await becomes(page, false);
+    await becomes(other, false);
+    check('one that is chosen is that of the other tabs, too', true);
+    await page.reload();
+    await settled(page);
+    check('and after a reload', await light(page, 'text') < 0.3, await light(page, 'text'));
+    await page.keyboard.press('t');
+    await becomes(page, true);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await becomes(page, false);
+    check('back to that of the system, the system is followed', true);
+    await page.keyboard.press('t');
+    await becomes(page, true);
+    await page.waitForFunction(() => document.querySelector('.heat canvas')?.style.width); // drawn: its frame has a width
+    const drawn = await light(page, '.heat canvas');
+    await page.evaluate(() => { for (const d of document.querySelectorAll('details')) d.open = false; });
+    await page.emulateMedia({ media: 'print' });
+    check('on paper the text is dark', await light(page, 'text') < 0.3, await light(page, 'text'));
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    check('so is what is drawn', drawn > 0.5 && await light(page, '.heat canvas') < 0.5, `${drawn} ${await light(page, '.heat canvas')}`);
+    check('and nothing is folded', await page.locator('details:not([open])').count() === 0 && await page.locator('details[open]').count() > 0);
+    await page.emulateMedia({ media: 'screen' });
+    await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    await becomes(page, true);
+    const after = [await light(page, '.heat canvas'), await page.locator('details[open]').count()];
+    check('after it all is as it was', after[0] === drawn && after[1] === 0, after.join());
+    await page.evaluate(() => localStorage.clear());
+    await other.close();
+}
+
 /** A link that is going bad is found in the list of all, before it is down. */
 async function bad(page, url, paper) {
     const links = paper.links.bind(paper);
@@ -393,7 +447,7 @@ async function large(page, url) {
 }
 large.paper = { leaves: 96, spines: 8, flows: 500 };
 
-const PARTS = { news, night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
+const PARTS = { news, theme, night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useAnswer, useDark, useStore, useWidth } from '../hooks.ts';
 import { byName, slowdown, standsIn } from '../model.ts';
 import type { Answer, Communicator, Edge, Path, Rank, Rhythm } from '../records.ts';
@@ -123,7 +123,7 @@ function Heat({ comm }: { comm: Communicator }): JSX.Element {
         return at;
     }, [comm, n]);
     const cell = Math.max(1, Math.min(22, Math.floor((Math.min(space, HEAT_MAX) - 34) / n)));
-    useEffect(() => {
+    useLayoutEffect(() => {
         const e = canvas.current;
         const c = e?.getContext('2d');
         if (!e || !c || space === 0) return;
