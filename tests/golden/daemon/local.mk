@@ -15,6 +15,7 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/incident.py tests/golden/daemon/api_random.py \
 	tests/golden/daemon/standby.py tests/golden/daemon/behind.py \
 	tests/golden/daemon/scheduler.py tests/golden/daemon/rhythm.py tests/golden/daemon/held.py tests/golden/daemon/reads.py \
+	tests/golden/daemon/hidden.py \
 	tests/golden/daemon/lossy.py tests/golden/daemon/brief.py tests/golden/daemon/operations.py tests/golden/daemon/weights.py \
 	tests/golden/daemon/printed.py tests/golden/daemon/reach.py
 TESTS += $(daemon_goldens)
