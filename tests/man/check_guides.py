@@ -118,6 +118,31 @@ def test_names(_folder):
         check(f"script {script}", os.access(TOP / script, os.X_OK))
 
 
+def at_least(text, pattern):
+    """{library: its oldest version}, by the name that pkg-config has for it."""
+    same = {"libevent_core": "libevent", "libevent_extra": "libevent", "libevent_openssl": "libevent"}
+    return {same.get(name, name): version for name, version in re.findall(pattern, text)}
+
+
+def test_requirements(_folder):
+    """What the page says is what configure asks for, and the packages of both kinds are built with."""
+    table = PAGES[0].read_text().split(".Sh REQUIREMENTS", 1)[1].split(".El", 1)[0]
+    told = at_least(table, r"(?m)^\.It (\S+) Ta ([\d.]+) Ta")
+    configure = (TOP / "configure.ac").read_text()
+    asked = at_least("".join(re.findall(r"PKG_CHECK_MODULES\(\[(?!CHECK)\w+\], \[[^]]*\]", configure)),
+                     r"([\w-]+) >= ([\d.]+)")
+    equal("versions by configure.ac", told, asked)
+    equal("by the spec of rpm", at_least((TOP / "packaging/rpm/fabrictrace.spec.in").read_text(),
+                                         r"pkgconfig\(([\w.-]+)\) >= ([\d.]+)"), told)
+    debian = {"openssl": "libssl", "rdkafka": "librdkafka", "netsnmp": "libsnmp", "libcurl": "libcurl4-openssl",
+              "jansson": "libjansson"}
+    control = dict(re.findall(r"^ ([\w.-]+)-dev \(>= ([\d.]+)\),$", (TOP / "packaging/debian/control.in").read_text(),
+                              re.M))
+    # Debian numbers libibverbs by the source that it comes from.
+    equal("by Debian's control", control,
+          {debian.get(name, name): version for name, version in told.items() if name != "libibverbs"})
+
+
 def test_html(folder):
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(["make", "-s", "html"], capture_output=True, text=True, env=env, check=False)
@@ -139,4 +164,4 @@ def test_html(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_configurations, test_sockets, test_commands, test_authentication, test_names, test_html))
+    sys.exit(rig.run_tests(test_configurations, test_sockets, test_commands, test_authentication, test_names, test_requirements, test_html))
