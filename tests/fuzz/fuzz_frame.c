@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Frames of the transport, one after the other as a peer sends them: the decoder never asks for
- * less than it has, and what it takes is written as the same bytes. */
+ * less than it has, and what it takes is written as the same bytes. They are mutated frame by
+ * frame. */
 #include "config.h"
 
 #include "lib/io/transport/frame.h"
 
 #include <string.h>
 
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/nested.h"
 
 #define FRAME_MAX 65536
 
@@ -44,4 +45,35 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         bytes += total;
         len -= total;
     }
+}
+
+#define FRAMES_MAX 64
+
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t len, size_t max_len, unsigned seed)
+{
+    struct ft_fuzz_input in = {bytes, len, max_len, .random = seed};
+    size_t at[FRAMES_MAX], count = 0, next = 0;
+
+    while (count < FRAMES_MAX && next + FT_FRAME_LENGTH_BYTES < len &&
+           ft_fuzz_word(&in, next) <= len - next - FT_FRAME_LENGTH_BYTES) {
+        at[count++] = next;
+        next += FT_FRAME_LENGTH_BYTES + ft_fuzz_word(&in, next);
+    }
+    if (count == 0 || ft_fuzz_below(&in, 8) == 0)
+        return LLVMFuzzerMutate(bytes, len, max_len);
+    next = at[ft_fuzz_below(&in, count)];
+    len = ft_fuzz_word(&in, next);
+    switch (ft_fuzz_below(&in, 8)) {
+    case 0:
+        ft_fuzz_copy_or_cut(&in, next, FT_FRAME_LENGTH_BYTES + len, 0);
+        break;
+    case 1:
+        bytes[next + FT_FRAME_LENGTH_BYTES] =
+            (uint8_t)(1 + ft_fuzz_below(&in, FT_FRAME_NOTICE + 1));
+        break;
+    default:
+        in.around[in.depth++] = next;
+        ft_fuzz_mutate_part(&in, next + FT_FRAME_LENGTH_BYTES, len, 1);
+    }
+    return in.len;
 }

@@ -92,7 +92,7 @@ tests_fuzz_fuzz_columns_SOURCES = tests/fuzz/fuzz_columns.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_columns_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_columns_LDADD = $(fuzz_proto_libs) $(XXHASH_LIBS)
 
-tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_frame_SOURCES = tests/fuzz/fuzz_frame.c tests/fuzz/fuzz.h tests/fuzz/nested.h
 tests_fuzz_fuzz_frame_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_frame_LDADD = lib/io/libftio.a lib/base/libftbase.a
 
@@ -152,7 +152,7 @@ tests_fuzz_fuzz_rings_SOURCES = tests/fuzz/fuzz_rings.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_rings_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_rings_LDADD = agent/libftagent.a $(fuzz_proto_libs) $(XXHASH_LIBS)
 
-tests_fuzz_fuzz_sflow_SOURCES = tests/fuzz/fuzz_sflow.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_sflow_SOURCES = tests/fuzz/fuzz_sflow.c tests/fuzz/fuzz.h tests/fuzz/nested.h
 tests_fuzz_fuzz_sflow_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_sflow_LDADD = $(fuzz_proto_libs)
 
