@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -276,9 +277,10 @@ static int leave(struct server *s)
     for (int i = 0; i < 3; i++)
         if (dup2(null, i) < 0)
             return -errno;
+    /* musl has no function for it. */
     if (s->control > 3)
-        close_range(3, (unsigned)s->control - 1, 0);
-    close_range((unsigned)s->control + 1, ~0U, 0);
+        syscall(SYS_close_range, 3, (unsigned)s->control - 1, 0);
+    syscall(SYS_close_range, (unsigned)s->control + 1, ~0U, 0);
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
         signal(ignored[i], SIG_IGN);
     sigemptyset(&set);

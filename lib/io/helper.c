@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
@@ -95,6 +96,17 @@ static void on_late(void *arg)
     kill(h->pid, SIGKILL);
 }
 
+/* Nothing of ours but the three is open in it. */
+static int leave_out(posix_spawn_file_actions_t *actions)
+{
+#ifdef __GLIBC__
+    return posix_spawn_file_actions_addclosefrom_np(actions, 3);
+#else
+    (void)actions;
+    return syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) ? errno : 0;
+#endif
+}
+
 static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, int out,
                    int err)
 {
@@ -106,7 +118,7 @@ static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attri
     if (rc == 0)
         rc = posix_spawn_file_actions_adddup2(actions, err, 2);
     if (rc == 0)
-        rc = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+        rc = leave_out(actions);
     if (rc == 0)
         rc = posix_spawn_file_actions_addchdir_np(actions, "/");
     sigemptyset(&none);
