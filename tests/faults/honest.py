@@ -360,8 +360,8 @@ class Peer(kit.Peer):
 
 
 class Steps(threading.Thread):
-    """Asks again and again for the longest step of each program's loop. What its threads waited for a
-    processor meanwhile is not held against it."""
+    """Asks again and again for the longest step of each program's loop, and for its memory. What its threads
+    waited for a processor meanwhile is not held against it."""
     LOOK_S = 2
 
     def __init__(self, programs):
@@ -370,9 +370,11 @@ class Steps(threading.Thread):
         self.seen = {p.name: 0.0 for p in programs.all}
         self.worst = {p.name: (0.0, 0.0) for p in programs.all}  # (own, as told)
         self.waits = {}
+        self.memory = {p.name: [] for p in programs.all}  # resident, bytes
         self.start()
 
     def look(self, program):
+        self.memory[program.name].append(kit.resident(program))
         try:
             told = program.metric(f"{PREFIX[program.name]}_loop_longest_step_seconds")
         except OSError:
@@ -393,6 +395,11 @@ class Steps(threading.Thread):
         self.over.set()
         self.join()
         return self.worst
+
+    def halves(self):
+        """{program: (the most memory in the third quarter of the time, in the last one)}"""
+        return {name: tuple(max(looks[len(looks) * k // 4:len(looks) * (k + 1) // 4], default=0) for k in (2, 3))
+                for name, looks in self.memory.items()}
 
 
 def new_rng():

@@ -16,6 +16,10 @@ from kit import check, equal, until
 SECONDS = 30
 SHARE = 0.2
 STEP_S = 1.0  # of one thing on a loop, as in loss_sources
+# By when what has a cap is full, so that memory stays as it is: by as much it may grow in a quarter of the time.
+FULL_S = 480
+GROWTH = 1.1
+GROWTH_BYTES = 8 << 20
 
 
 def exporters(programs, work):
@@ -70,6 +74,13 @@ def judge(programs, work, steps, calls, late_ones):
     print(f"{sent.reads} honest reads over HTTP, the slowest took {sent.slowest_read_s:.2f} s")
 
 
+def check_flat(steps, seconds):
+    """Of a long siege."""
+    for name, (before, after) in steps.halves().items():
+        check(f"memory of {name} in the third quarter and in the last: {before / 2**20:.1f} and {after / 2**20:.1f} MiB",
+              before > 0 and (seconds < FULL_S or after < before * GROWTH + GROWTH_BYTES))
+
+
 def run(folder):
     honest.own_network()
     rng = honest.new_rng()
@@ -98,6 +109,7 @@ def run(folder):
         equal("datagrams of honest exporters", exporters(programs, work), "")
         programs.settle()
         worst = steps.stop()
+        check_flat(steps, seconds)
         late_ones = late(programs)
         print("processor time:", ", ".join(
             f"{p.name} {honest.processor_s(p.process.pid):.1f} s" for p in programs.all))
