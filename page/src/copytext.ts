@@ -45,8 +45,14 @@ export function toText(blocks: Block[]): string {
     return `${out.join('\n').trim()}\n`;
 }
 
-function said(element: Element): string {
-    return (element.textContent ?? '').replace(/\s+/g, ' ').trim();
+/** What is read of it, without marks that stand beside words. */
+export function said(element: Element): string {
+    let from = element;
+    if (element.querySelector('[data-nocopy]')) {
+        from = element.cloneNode(true) as Element;
+        for (const mark of from.querySelectorAll('[data-nocopy]')) mark.remove();
+    }
+    return (from.textContent ?? '').replace(/\s+/g, ' ').trim();
 }
 
 function shown(element: Element): boolean {

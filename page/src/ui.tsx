@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts that views are made of.
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { usePast, useStore } from './hooks.ts';
-import { byName, type LinkState } from './model.ts';
+import type { LinkState } from './model.ts';
 import type { Flow, Hop } from './records.ts';
 import { format, kept } from './route.ts';
 import { store } from './store.ts';
-import { count, flowText, hopsText, NONE } from './text.ts';
+import { flowText, hopsText, NONE } from './text.ts';
 
 /** The address of another view at the same moment. */
 export function useHref(): (view: string, names?: string[], params?: Record<string, string>) => string {
@@ -46,6 +45,12 @@ export function A(props: {
             {props.children}
         </a>
     );
+}
+
+/** Stays in this view, with other parameters. */
+export function Stay(props: { params: Record<string, string>; children: ComponentChildren; current: boolean; class?: string }): JSX.Element {
+    const { route } = useStore();
+    return <a href={format({ ...route, params: { ...route.params, ...props.params } })} class={props.class} aria-current={props.current ? 'true' : undefined}>{props.children}</a>;
 }
 
 export function SwitchLink({ name }: { name: string }): JSX.Element {
@@ -149,92 +154,6 @@ export function OfNow({ what }: { what: string }): JSX.Element | null {
 export function NotYet(): JSX.Element {
     const { connection } = useStore();
     return <Empty>{connection === 'lost' ? 'Not known: the daemon has not answered.' : 'Asking …'}</Empty>;
-}
-
-export interface Column<R> {
-    key: string;
-    title: string;
-    num?: boolean;
-    /** Left out where there is little room. */
-    minor?: boolean;
-    cell: (row: R) => ComponentChildren;
-    /** What it is sorted by; without it it is not. */
-    by?: (row: R) => number | string | undefined;
-}
-
-function compare(a: number | string | undefined, b: number | string | undefined): number {
-    if (a === undefined || b === undefined) return a === b ? 0 : a === undefined ? 1 : -1;
-    return typeof a === 'number' && typeof b === 'number' ? a - b : byName(String(a), String(b));
-}
-
-const ROWS = 100;
-
-/** Sorted by the heads of its columns; figures begin with the largest. The order is part of the
- * address. total: how many there are, where the daemon gave fewer; which these are, where that is known. */
-export function Table<R>(props: {
-    id: string; label: string; columns: Column<R>[]; rows: R[]; rowKey: (row: R) => string; total?: number | undefined; which?: string;
-    sort?: string; rowClass?: (row: R) => string;
-}): JSX.Element {
-    const { route } = useStore();
-    const [shown, setShown] = useState(ROWS);
-    const param = `sort-${props.id}`;
-    const order = route.params[param] ?? props.sort ?? '';
-    const descends = order.startsWith('-');
-    const column = props.columns.find((c) => c.key === order.replace(/^-/, ''));
-    const by = column?.by;
-    const rows = by
-        ? props.rows.slice().sort((a, b) => {
-            const x = by(a);
-            const y = by(b);
-            return x === undefined || y === undefined ? compare(x, y) : compare(x, y) * (descends ? -1 : 1);
-        })
-        : props.rows;
-    const visible = rows.slice(0, shown);
-    const resort = (c: Column<R>) => {
-        const first = c.num ? `-${c.key}` : c.key;
-        const next = order === first ? (c.num ? c.key : `-${c.key}`) : first;
-        change({ [param]: next });
-    };
-    const left = rows.length - visible.length;
-    const beyond = Math.max(0, (props.total ?? rows.length) - rows.length);
-    return (
-        <div class="table-frame">
-            <div class="table-scroll" role="region" aria-label={props.label} tabIndex={0}>
-                <table data-more={left + beyond}>
-                    <thead>
-                        <tr>
-                            {props.columns.map((c) => (
-                                <th key={c.key} scope="col" class={`${c.num ? 'num' : ''} ${c.minor ? 'minor' : ''}`}
-                                    aria-sort={column?.key === c.key ? (descends ? 'descending' : 'ascending') : undefined}>
-                                    {c.by
-                                        ? <button type="button" onClick={() => resort(c)}>
-                                            {c.title}
-                                            {column?.key === c.key ? <span aria-hidden="true">{descends ? ' ▼' : ' ▲'}</span> : null}
-                                        </button>
-                                        : c.title}
-                                </th>
-                            ))}
-                        </tr>
-                    </thead>
-                    <tbody>
-                        {visible.map((row) => (
-                            <tr key={props.rowKey(row)} class={props.rowClass?.(row)}>
-                                {props.columns.map((c) => (
-                                    <td key={c.key} class={`${c.num ? 'num' : ''} ${c.minor ? 'minor' : ''}`}>{c.cell(row)}</td>
-                                ))}
-                            </tr>
-                        ))}
-                    </tbody>
-                </table>
-            </div>
-            {left > 0 || beyond > 0
-                ? <p class="more">
-                    {left > 0 ? <button type="button" onClick={() => setShown(shown + 5 * ROWS)}>Show {Math.min(left, 5 * ROWS)} more of {left}</button> : null}
-                    {beyond > 0 ? <span> The daemon gave {count(rows.length)} of {count(props.total)}{props.which ? `: ${props.which}` : ''}.</span> : null}
-                </p>
-                : null}
-        </div>
-    );
 }
 
 export function Section({ title, children, id, aside }: {

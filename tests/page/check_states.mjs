@@ -3,6 +3,7 @@
 // answer, gives less than there is, or says what this page does not know; over fabrics on paper (paper.mjs).
 //
 // usage: check_states.mjs FILES FOLDER [PART]    FILES: the page as built
+import { readFileSync } from 'node:fs';
 import { axe, check, newPage, settled, summary, withBrowser } from './browser.mjs';
 import { Paper, STILL_MS, withPaper } from './paper.mjs';
 
@@ -262,6 +263,70 @@ async function theme(page, url) {
     await other.close();
 }
 
+/** Rows that open where there is little room, words that are looked for, and files. */
+async function tables(page, url, paper) {
+    const rows = page.locator('main tbody tr');
+    const becomes = (n) => page.waitForFunction((m) => document.querySelectorAll('main tbody tr').length === m, n);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await shown(page, url, 'links');
+    check('a phone: a column without room is not seen', !await rows.first().getByText('400 Gb/s').isVisible());
+    const opens = page.getByRole('button', { name: 'More of this row' }).first();
+    await opens.focus();
+    await page.keyboard.press('Enter');
+    const below = rows.nth(1);
+    await below.getByText('400 Gb/s').waitFor();
+    check('a row opens to it, by keys', await opens.getAttribute('aria-expanded') === 'true' && /^Speed400 Gb\/sFlows\d+.*Errors0.*Groupleaf1\/up$/.test(await below.textContent()), await below.textContent());
+    const box = await page.locator('main thead th:visible').last().boundingBox();
+    check('and what has room is not cut off', box.x + box.width <= 390, JSON.stringify(box));
+    await page.keyboard.press('c');
+    await page.waitForFunction(() => document.getElementById('copy')?.textContent === 'copied');
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    check('a copy has each row once, without marks', /LINK +TO +STATE +USED +SPEED/.test(copied) && /leaf1 Ethernet50 +spine2 +used +\S+ % +400 Gb\/s/.test(copied) && !/[●▸▾]|CSV/.test(copied), copied.slice(0, 400));
+    await opens.click();
+    await becomes(32);
+    check('and folds', true);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    const field = page.getByRole('searchbox', { name: 'Find' });
+    await field.fill('LEAF2 spine3');
+    await becomes(2);
+    await page.getByRole('link', { name: /^used/ }).click();
+    await page.waitForFunction(() => /state=used/.test(location.hash));
+    check('words that are looked for stay with another filter, and are in the address', /find-links=LEAF2%20spine3/.test(page.url()) && await rows.count() === 2, page.url());
+    await page.goBack();
+    await page.waitForFunction(() => !/state=used/.test(location.hash));
+    const address = page.url();
+    await page.goto('about:blank');
+    await page.goto(address);
+    await settled(page);
+    await becomes(2);
+    check('the address alone shows the same', await field.inputValue() === 'LEAF2 spine3' && await page.getByText('2 of 32').count() === 1);
+    await field.fill('nowhere');
+    await page.getByText('None has nowhere.').waitFor();
+    await field.fill('');
+    await becomes(32);
+    const harm = '=HYPERLINK("x"),\u202e';
+    for (const s of paper.topology.switches) if (s.name === 'spine4') s.name = harm;
+    for (const s of paper.topology.switches) for (const p of s.ports) if (p.peer === 'spine4') p.peer = harm;
+    const links = paper.links.bind(paper);
+    paper.links = (...of) => links(...of).map((l) => ({ ...l, switch: l.switch === 'spine4' ? harm : l.switch, peer: l.peer === 'spine4' ? harm : l.peer }));
+    await shown(page, url, 'links?sort-links=-link');
+    const saved = async (kind) => {
+        const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: kind, exact: true }).click()]);
+        return [file.suggestedFilename(), readFileSync(await file.path(), 'utf8')];
+    };
+    const [name, csv] = await saved('CSV');
+    const lines = csv.split('\r\n');
+    const truth = paper.links(paper.number).find((l) => l.switch === 'leaf1' && l.port === 'Ethernet50');
+    check('CSV: named for what it is of', /^paper-links-\d{8}T\d{6}\.csv$/.test(name), name);
+    check('CSV: each link, with its figures as they are', lines.length === 34 && lines[0].startsWith('Link,To,State,"Used, share","Speed, b/s",Flows,') &&
+        lines.some((l) => l.startsWith(`leaf1 Ethernet50,spine2,used,${truth.utilization},400000000000,${truth.flows},`)), csv.slice(0, 400));
+    check('CSV: a name is no formula', lines.some((l) => l.startsWith('"\'=HYPERLINK(""x""),<U+202E> Ethernet1",leaf1,')) && !/^"?=|,"?=/m.test(csv), csv.slice(0, 400));
+    const [, json] = await saved('JSON');
+    const { records, ...about } = JSON.parse(json);
+    check('JSON: with the window that it is of', about.fabric === 'paper' && about.window_end_ms === paper.span(paper.number).window_end_ms && about.rows === 32 && about.total === 32, JSON.stringify(about));
+    check('JSON: the same', records.length === 32 && records.some((r) => r.link === 'leaf1 Ethernet50' && r.use === truth.utilization && r.state === 'used'), JSON.stringify(records[0]));
+}
+
 /** A link that is going bad is found in the list of all, before it is down. */
 async function bad(page, url, paper) {
     const links = paper.links.bind(paper);
@@ -323,7 +388,7 @@ async function wide(page, url, paper) {
     await shown(page, url, 'job/88');
     await page.waitForFunction(() => document.querySelector('.heat canvas')?.width > 500);
     check('a matrix of 512 x 512 is drawn', true);
-    check('and its table says how many pairs there are', / more of 261532/.test(await text(page, '.more')), await text(page, '.more'));
+    check('and its table says how many pairs there are', await page.getByRole('button', { name: / more of 261532$/ }).count() === 1, await page.locator('.more').allTextContents().then(String));
 }
 
 /** The way back does not stop at each moment that was passed. */
@@ -447,7 +512,7 @@ async function large(page, url) {
 }
 large.paper = { leaves: 96, spines: 8, flows: 500 };
 
-const PARTS = { news, theme, night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
+const PARTS = { tables, news, theme, night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {

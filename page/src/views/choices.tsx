@@ -5,7 +5,8 @@ import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Hash, Rhythm, Spread } from '../records.ts';
 import { bytes, count, percent, plural, probability, tenth } from '../text.ts';
-import { Facts, GroupLink, PortLink, Section, Table } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { Facts, GroupLink, PortLink, Section } from '../ui.tsx';
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
@@ -64,10 +65,10 @@ export function SpreadOf({ job }: { job: string }): JSX.Element | null {
         <Section title="How it spreads over equal-cost links">
             <Table id="spread" label="Spread of the job at each group" rows={found} rowKey={(s) => s.group ?? ''} sort="even" columns={[
                 { key: 'group', title: 'Group', cell: (s) => <GroupLink name={s.group ?? ''} />, by: (s) => s.group },
-                { key: 'flows', title: 'Flows', num: true, cell: (s) => `${count(s.flows)}${s.sprayed_flows ? `, ${count(s.sprayed_flows)} sprayed` : ''}`, by: (s) => s.flows },
+                { key: 'flows', title: 'Flows', num: true, minor: true, cell: (s) => `${count(s.flows)}${s.sprayed_flows ? `, ${count(s.sprayed_flows)} sprayed` : ''}`, by: (s) => s.flows },
                 { key: 'links', title: 'Links used', num: true, cell: (s) => `${count(s.seen)} of ${count(s.possible)}`, by: (s) => s.seen },
-                { key: 'effective', title: 'Links in effect', num: true, cell: (s) => tenth(s.effective_paths), by: (s) => s.effective_paths },
-                { key: 'whole', title: 'Paths end to end', num: true, cell: endToEnd, by: (s) => s.end_to_end_paths },
+                { key: 'effective', title: 'Links in effect', num: true, minor: true, cell: (s) => tenth(s.effective_paths), by: (s) => s.effective_paths },
+                { key: 'whole', title: 'Paths end to end', num: true, minor: true, cell: endToEnd, by: (s) => s.end_to_end_paths },
                 { key: 'even', title: 'p', num: true, cell: (s) => probability(s.even_p), by: (s) => s.even_p },
                 { key: 'least', title: 'Avoided link', cell: (s) => <Least of={s} />, by: (s) => s.least_p },
                 { key: 'samples', title: 'Samples', num: true, minor: true, cell: (s) => count(s.samples), by: (s) => s.samples },

@@ -28,11 +28,12 @@ export function SyndromeWord({ of }: { of: Diagnosis }): JSX.Element {
 
 /** One line of a list: what, which job, since when. */
 export function DiagnosisLine({ of }: { of: Diagnosis }): JSX.Element {
+    const { window: shown } = useStore();
     return (
         <>
             <SyndromeWord of={of} /> job <JobLink job={of.job} />{' '}
             <span class="said">{of.message}</span>{' '}
-            {of.since_ms === undefined ? null : <span class="since">since {clock(of.since_ms)}</span>}
+            {of.since_ms === undefined ? null : <span class="since">since {clock(of.since_ms)}, {age((shown?.window_end_ms ?? Date.now()) - of.since_ms)}</span>}
         </>
     );
 }

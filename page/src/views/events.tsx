@@ -7,7 +7,8 @@ import { byWorst, slowdown } from '../model.ts';
 import type { Answer, Event, Victim } from '../records.ts';
 import { format } from '../route.ts';
 import { age, clock, count, flowText, plural, probability, rate, ratio, tenth, words } from '../text.ts';
-import { A, Empty, Facts, FlowLink, GroupLink, Hops, HostLink, JobLink, NotYet, PortLink, Section, SwitchLink, Table, Word, type Fact } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { A, Empty, Facts, FlowLink, GroupLink, Hops, HostLink, JobLink, NotYet, PortLink, Section, SwitchLink, Word, type Fact } from '../ui.tsx';
 
 /** An event's own place in the list. */
 function eventId(e: Event): string {
@@ -27,21 +28,22 @@ function Subject({ event }: { event: Event }): JSX.Element {
 
 /** One line of a list: what, where, since when. */
 export function EventLine({ event }: { event: Event }): JSX.Element {
+    const { window: shown } = useStore();
     const since = event.since_ms ?? event.time_ms;
     return (
         <>
             <Word word={event.cleared ? 'cleared' : event.severity} text={meaning(event.kind).name} /> <Subject event={event} />{' '}
             <span class="said">{event.message}</span>{' '}
-            {since === undefined ? null : <span class="since">since <A view="events" names={[event.kind, event.subject]}>{clock(since)}</A></span>}
+            {since === undefined ? null : <span class="since">since <A view="events" names={[event.kind, event.subject]}>{clock(since)}</A>, {age((shown?.window_end_ms ?? Date.now()) - since)}</span>}
         </>
     );
 }
 
 function Victims({ victims, id }: { victims: Victim[]; id: string }): JSX.Element {
     return (
-        <Table id={id} label="Flows that wait for each other" rows={victims} rowKey={(v) => flowText(v.flow)} columns={[
+        <Table id={id} label="Flows that wait for each other" plain rows={victims} rowKey={(v) => flowText(v.flow)} columns={[
             { key: 'flow', title: 'Flow', cell: (v) => <FlowLink flow={v.flow} /> },
-            { key: 'rate', title: 'Rate', num: true, cell: (v) => rate(v.rate_bps), by: (v) => v.rate_bps },
+            { key: 'rate', title: 'Rate', num: true, cell: (v) => rate(v.rate_bps), by: (v) => v.rate_bps, unit: 'b/s' },
             { key: 'from', title: 'From', minor: true, cell: (v) => <HostLink name={v.src_host} /> },
             { key: 'to', title: 'To', minor: true, cell: (v) => <HostLink name={v.dst_host} /> },
             { key: 'job', title: 'Job', cell: (v) => <JobLink job={v.job} /> },

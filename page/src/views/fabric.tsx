@@ -9,7 +9,8 @@ import type { Event, Finding } from '../records.ts';
 import { format } from '../route.ts';
 import { css } from '../scale.ts';
 import { count, percent, plural, probability, tenth } from '../text.ts';
-import { A, Empty, GroupLink, NotYet, PortLink, Section, StateMark, Table, Word } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { A, Empty, GroupLink, NotYet, PortLink, Section, StateMark, Word } from '../ui.tsx';
 import type { Measure } from '../wayinfo.ts';
 import { DiagnosisLine, diagnosisId } from './diagnoses.tsx';
 import { EventLine } from './events.tsx';
@@ -61,6 +62,22 @@ function Troubled({ fabric }: { fabric: Fabric }): JSX.Element | null {
     );
 }
 
+const BUSIEST = 5;
+
+/** Where most of a link's speed is used. */
+function Busiest({ fabric }: { fabric: Fabric }): JSX.Element | null {
+    const ways: Way[] = [];
+    for (const w of fabric.ways.values()) {
+        if (w.state !== 'used' || w.use === undefined) continue;
+        const at = ways.findIndex((x) => (w.use ?? 0) > (x.use ?? 0));
+        if (at >= 0) ways.splice(at, 0, w);
+        else if (ways.length < BUSIEST) ways.push(w);
+        if (ways.length > BUSIEST) ways.pop();
+    }
+    if (ways.length === 0) return null;
+    return <p class="troubled-links"><span>Busiest:</span>{ways.map((w) => <span key={w.key}><PortLink sw={w.switch} port={w.port} /> to {w.peer} {percent(w.use)}</span>)}</p>;
+}
+
 function Measures({ measure }: { measure: Measure }): JSX.Element {
     const { route } = useStore();
     return (
@@ -100,12 +117,12 @@ function Now({ fabric, lines }: { fabric: Fabric; lines: number }): JSX.Element 
             <Section title="Imbalance" aside={<A view="imbalance">all groups</A>}>
                 {worst.length === 0
                     ? <Empty>No group carried flows in this window.</Empty>
-                    : <Table id="worst" label="Imbalance, worst groups" rows={worst} rowKey={(r) => `${r.scope}/${r.name}`} columns={[
+                    : <Table id="worst" label="Imbalance, worst groups" plain rows={worst} rowKey={(r) => `${r.scope}/${r.name}`} columns={[
                         { key: 'name', title: 'Group', cell: (r) => <GroupLink name={r.name ?? ''} scope={r.scope} /> },
                         { key: 'fim', title: 'FIM, %', num: true, cell: (r) => tenth(r.fim) },
                         { key: 'chance', title: 'Chance, %', num: true, cell: (r) => tenth(r.fim_expected) },
                         { key: 'p', title: 'p', num: true, cell: (r) => probability(r.p_value) },
-                        { key: 'verdict', title: 'Verdict', cell: (r) => <Word word={r.verdict} text={r.verdict === 'fault' ? 'fault' : verdictText(r)} /> },
+                        { key: 'verdict', title: 'Verdict', cell: (r) => <Word word={r.verdict} text={r.verdict === 'fault' || r.verdict === 'uneven' ? r.verdict : verdictText(r)} /> },
                     ]} />}
             </Section>
         </div>
@@ -136,6 +153,7 @@ export function FabricView(): JSX.Element {
                         : fabric.layers.map((l) => <Matrix key={`${l.low}/${l.high}`} layer={l} told={fabric} measure={measure} mark={say} />)}
                 <p class="readout" role="status" data-nocopy>{said || 'Point at a link, or go to it by keys: its load is shown here.'}</p>
                 <Legend measure={measure} fabric={fabric} />
+                <Busiest fabric={fabric} />
                 <Troubled fabric={fabric} />
             </Section>
             {above ? null : now}

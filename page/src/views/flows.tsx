@@ -3,7 +3,8 @@ import type { JSX } from 'preact';
 import { useAnswer, useHistory, useStore } from '../hooks.ts';
 import type { Answer, Explanation, Hop, Link, Path } from '../records.ts';
 import { bytes, clock, count, flowKey, flowText, hopsText, percent, rate, words } from '../text.ts';
-import { A, Bar, change, Empty, Facts, FlowLink, Hops, HostLink, JobLink, OfNow, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { Bar, change, Empty, Facts, FlowLink, Hops, HostLink, JobLink, OfNow, PortLink, Section, Stay, SwitchLink, Word } from '../ui.tsx';
 import { EventCard, EventsOf } from './events.tsx';
 import { ProbeOf } from './probes.tsx';
 
@@ -29,9 +30,9 @@ function seenBy(h: Hop): string {
 
 export function FlowsTable({ id, paths, total }: { id: string; paths: Path[]; total?: number | undefined }): JSX.Element {
     return (
-        <Table id={id} label="Flows" rows={paths} rowKey={(p) => flowKey(p.flow)} sort="-rate" total={total} which="the fastest" columns={[
+        <Table id={id} label="Flows" rows={paths} rowKey={(p) => flowKey(p.flow)} sort="-rate" total={total} which="the fastest" find="address, host, job, path" columns={[
             { key: 'flow', title: 'Flow', cell: (p) => <FlowLink flow={p.flow} />, by: (p) => flowText(p.flow) },
-            { key: 'rate', title: 'Rate', num: true, cell: (p) => rate(p.rate_bps), by: (p) => p.rate_bps },
+            { key: 'rate', title: 'Rate', num: true, cell: (p) => rate(p.rate_bps), by: (p) => p.rate_bps, unit: 'b/s' },
             { key: 'role', title: 'Role', minor: true, cell: (p) => p.role, by: (p) => p.role },
             { key: 'state', title: 'State', cell: (p) => <Word word={p.state} />, by: (p) => p.state },
             { key: 'from', title: 'From', minor: true, cell: (p) => <HostLink name={p.src_host} />, by: (p) => p.src_host },
@@ -58,8 +59,8 @@ export function FlowsView(): JSX.Element {
             <OfNow what="These flows are those" />
             <div class="filters" data-nocopy>
                 <span class="choice" role="group" aria-label="State">
-                    <A view="flows" params={{ host }} current={!state}>All</A>
-                    {STATES.map((s) => <A key={s} view="flows" params={{ state: s, host }} current={state === s}>{s}</A>)}
+                    <Stay params={{ state: '' }} current={!state}>All</Stay>
+                    {STATES.map((s) => <Stay key={s} params={{ state: s }} current={state === s}>{s}</Stay>)}
                 </span>
                 <form onSubmit={(e) => {
                     e.preventDefault();
@@ -84,7 +85,7 @@ interface HopRow {
 function HopsTable({ id, hops, links }: { id: string; hops: Hop[]; links: Link[] }): JSX.Element {
     const rows: HopRow[] = hops.map((hop, nth) => ({ hop, nth, link: links.find((l) => l.switch === hop.switch && l.port === hop.out) }));
     return (
-        <Table id={id} label="Path, hop by hop" rows={rows} rowKey={(r) => String(r.nth)} columns={[
+        <Table id={id} label="Path, hop by hop" plain rows={rows} rowKey={(r) => String(r.nth)} columns={[
             { key: 'n', title: 'Hop', num: true, cell: (r) => r.nth + 1 },
             { key: 'switch', title: 'Switch', cell: (r) => r.hop.switch ? <SwitchLink name={r.hop.switch} /> : '?' },
             { key: 'in', title: 'In', cell: (r) => r.hop.in ?? r.hop.in_lag ?? '?' },
@@ -136,7 +137,7 @@ function PathHistory({ flow }: { flow: Path['flow'] }): JSX.Element {
     const changes = records.filter((r, i) => i === records.length - 1 || hopsText(r.hops) !== hopsText(records[i + 1]?.hops) || r.state !== records[i + 1]?.state);
     if (changes.length === 0) return <Empty>{asked.refusal || (asked.records ? 'No earlier path is kept.' : 'Asking …')}</Empty>;
     return (
-        <Table id="path-history" label="Paths that it took" rows={changes} rowKey={(r) => String(r.window_end_ms)} columns={[
+        <Table id="path-history" label="Paths that it took" plain rows={changes} rowKey={(r) => String(r.window_end_ms)} columns={[
             { key: 'from', title: 'From', cell: (r) => clock(r.path_since_ms ?? r.window_start_ms) },
             { key: 'state', title: 'State', cell: (r) => <Word word={r.state} /> },
             { key: 'rate', title: 'Rate', num: true, cell: (r) => rate(r.rate_bps) },

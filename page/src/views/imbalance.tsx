@@ -10,7 +10,8 @@ import type { Imbalance } from '../records.ts';
 import { moment } from '../route.ts';
 import { clock, count, percent, plural, probability, ratio, tenth } from '../text.ts';
 import { lay } from '../timeline.ts';
-import { change, Empty, Facts, GroupLink, NotYet, Section, Table, Word } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { change, Empty, Facts, GroupLink, NotYet, Section, Word } from '../ui.tsx';
 import { store } from '../store.ts';
 import { HashOf } from './choices.tsx';
 import { LinksTable } from './links.tsx';
@@ -82,7 +83,7 @@ function Compare({ series, here }: { series: Imbalance[]; here: Imbalance | unde
                 {marked.a || marked.b ? <button type="button" onClick={() => change({ a: '', b: '' })}>Unmark</button> : null}
             </div>
             {both && first && second
-                ? <Table id="compare" label="Before and after" rows={FIGURES} rowKey={(f) => f[0]} columns={[
+                ? <Table id="compare" label="Before and after" plain rows={FIGURES} rowKey={(f) => f[0]} columns={[
                     { key: 'what', title: 'Figure', cell: (f) => f[0] },
                     { key: 'a', title: `A, ${clock(first.window_start_ms)}`, num: true, cell: (f) => f[1](first) },
                     { key: 'b', title: `${marked.b ? 'B' : 'here'}, ${clock(second.window_start_ms)}`, num: true, cell: (f) => f[1](second) },
@@ -144,7 +145,7 @@ export function ImbalanceView(): JSX.Element {
                 {rows[0] && lacks(rows[0]) ? <p class="note">Of this window: {lacks(rows[0])}.</p> : null}
                 {!fabric ? <NotYet /> : rows.length === 0
                     ? <Empty>No window has closed yet, or no ECMP group is known.</Empty>
-                    : <Table id="groups" label="Imbalance of every group" rows={rows} rowKey={imbalanceKey}
+                    : <Table id="groups" label="Imbalance of every group" find="group, layer" rows={rows} rowKey={imbalanceKey}
                         rowClass={(r) => (r === record ? 'chosen' : '')} columns={[
                             { key: 'name', title: 'Group', cell: (r) => <GroupLink name={r.name ?? ''} scope={r.scope} />, by: (r) => r.name },
                             { key: 'scope', title: 'Scope', minor: true, cell: (r) => r.scope },

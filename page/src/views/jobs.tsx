@@ -6,7 +6,8 @@ import { byName, slowdown, standsIn } from '../model.ts';
 import type { Answer, Communicator, Edge, Path, Rank, Rhythm } from '../records.ts';
 import { palette, STEPS } from '../scale.ts';
 import { bytes, clock, count, nanoseconds, NONE, notInSums, plural, rate, ratio } from '../text.ts';
-import { A, change, Empty, Facts, HostLink, JobLink, OfNow, PortLink, Section, Table } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { A, change, Empty, Facts, HostLink, JobLink, OfNow, PortLink, Section } from '../ui.tsx';
 import { DiagnosesOf, SyndromeWord } from './diagnoses.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
@@ -176,10 +177,10 @@ function Edges({ comm }: { comm: Communicator }): JSX.Element {
             { key: 'src', title: 'From rank', cell: (e) => host(e.src), by: (e) => e.src },
             { key: 'dst', title: 'To rank', cell: (e) => host(e.dst), by: (e) => e.dst },
             { key: 'op', title: 'Operation', minor: true, cell: (e) => e.op ?? '', by: (e) => e.op },
-            { key: 'bytes', title: 'Sent', num: true, cell: (e) => bytes(e.sent_bytes), by: (e) => e.sent_bytes },
-            { key: 'expected', title: 'Expected', num: true, minor: true, cell: (e) => bytes(e.expected_bytes), by: (e) => e.expected_bytes },
-            { key: 'step', title: 'Median step', num: true, cell: (e) => nanoseconds(e.step_median_ns), by: (e) => e.step_median_ns },
-            { key: 'max', title: 'Longest', num: true, minor: true, cell: (e) => nanoseconds(e.step_max_ns), by: (e) => e.step_max_ns },
+            { key: 'bytes', title: 'Sent', num: true, cell: (e) => bytes(e.sent_bytes), by: (e) => e.sent_bytes, unit: 'bytes' },
+            { key: 'expected', title: 'Expected', num: true, minor: true, cell: (e) => bytes(e.expected_bytes), by: (e) => e.expected_bytes, unit: 'bytes' },
+            { key: 'step', title: 'Median step', num: true, cell: (e) => nanoseconds(e.step_median_ns), by: (e) => e.step_median_ns, unit: 'ns' },
+            { key: 'max', title: 'Longest', num: true, minor: true, cell: (e) => nanoseconds(e.step_max_ns), by: (e) => e.step_max_ns, unit: 'ns' },
         ]} />
     );
 }

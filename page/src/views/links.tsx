@@ -6,7 +6,8 @@ import { byName, portKey, type LinkState, type Way } from '../model.ts';
 import type { Answer, Finding, Link, Path } from '../records.ts';
 import { bytes, count, nanoseconds, NONE, percent, plural, rate, ratio } from '../text.ts';
 import { lay } from '../timeline.ts';
-import { A, Bar, Empty, Facts, GroupLink, NotYet, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { A, Bar, Empty, Facts, GroupLink, NotYet, OfNow, PortLink, Section, StateMark, Stay, SwitchLink } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 
@@ -32,22 +33,22 @@ function rowOf(link: Link | undefined, way: Way | undefined): Row {
     };
 }
 
-function Rows({ id, rows, sort }: { id: string; rows: Row[]; sort?: string }): JSX.Element {
+function Rows({ id, rows, tools }: { id: string; rows: Row[]; tools?: JSX.Element }): JSX.Element {
     return (
-        <Table id={id} label="Links" rows={rows} rowKey={(r) => r.key} sort={sort ?? '-use'} columns={[
+        <Table id={id} label="Links" rows={rows} rowKey={(r) => r.key} sort="-use" find="switch, port, group" none="No link is in this state." {...(tools ? { tools } : {})} columns={[
             { key: 'link', title: 'Link', cell: (r) => <PortLink sw={r.switch} port={r.port} />, by: (r) => r.key },
             { key: 'peer', title: 'To', cell: (r) => r.way ? <SwitchLink name={r.peer} /> : r.peer, by: (r) => r.peer },
             { key: 'state', title: 'State', cell: (r) => <StateMark state={r.state} />, by: (r) => r.state },
-            { key: 'use', title: 'Used', num: true, cell: (r) => <Bar part={r.use}>{percent(r.use)}</Bar>, by: (r) => r.use },
-            { key: 'speed', title: 'Speed', num: true, minor: true, cell: (r) => rate(r.way?.speed ?? r.link?.speed_bps), by: (r) => r.way?.speed ?? r.link?.speed_bps },
-            { key: 'flows', title: 'Flows', num: true, cell: (r) => count(r.link?.flows), by: (r) => r.link?.flows },
+            { key: 'use', title: 'Used', num: true, cell: (r) => <Bar part={r.use}>{percent(r.use)}</Bar>, by: (r) => r.use, unit: 'share' },
+            { key: 'speed', title: 'Speed', num: true, minor: true, cell: (r) => rate(r.way?.speed ?? r.link?.speed_bps), by: (r) => r.way?.speed ?? r.link?.speed_bps, unit: 'b/s' },
+            { key: 'flows', title: 'Flows', num: true, minor: true, cell: (r) => count(r.link?.flows), by: (r) => r.link?.flows },
             { key: 'times', title: '× even', num: true, cell: (r) => ratio(r.way?.times), by: (r) => r.way?.times },
-            { key: 'ce', title: 'CE marked', num: true, minor: true, cell: (r) => percent(r.link?.ce_marked_share), by: (r) => r.link?.ce_marked_share },
+            { key: 'ce', title: 'CE marked', num: true, minor: true, cell: (r) => percent(r.link?.ce_marked_share), by: (r) => r.link?.ce_marked_share, unit: 'share' },
             { key: 'drops', title: 'Discards', num: true, minor: true, cell: (r) => count(r.link?.discards), by: (r) => r.link?.discards },
             { key: 'errors', title: 'Errors', num: true, minor: true, cell: (r) => count(r.link?.errors), by: (r) => r.link?.errors },
             { key: 'flaps', title: 'Flaps', num: true, minor: true, cell: (r) => count(r.link?.flaps), by: (r) => r.link?.flaps },
-            { key: 'again', title: 'Send again', num: true, minor: true, cell: (r) => r.link?.resending_flows === undefined ? NONE : `${count(r.link.resending_flows)} of ${count(r.link.numbered_flows)}`, by: (r) => r.link?.resending_flows },
-            { key: 'group', title: 'Group', minor: true, cell: (r) => r.link?.group ?? r.way?.group ? <GroupLink name={r.link?.group ?? r.way?.group ?? ''} /> : '', by: (r) => r.link?.group },
+            { key: 'again', title: 'Send again', num: true, minor: true, unit: 'flows', cell: (r) => r.link?.resending_flows === undefined ? NONE : `${count(r.link.resending_flows)} of ${count(r.link.numbered_flows)}`, by: (r) => r.link?.resending_flows },
+            { key: 'group', title: 'Group', minor: true, cell: (r) => r.link?.group ?? r.way?.group ? <GroupLink name={r.link?.group ?? r.way?.group ?? ''} /> : '', by: (r) => r.link?.group ?? r.way?.group },
         ]} />
     );
 }
@@ -73,13 +74,15 @@ export function LinksView(): JSX.Element {
     return (
         <>
             <h1>Links</h1>
-            <div class="filters" data-nocopy>
+            <Rows id="links" rows={shown} tools={
                 <span class="choice" role="group" aria-label="State">
-                    <A view="links" current={!state}>All {count(rows.length)}</A>
-                    {STATES.map((s) => <A key={s} view="links" params={{ state: s }} current={state === s}>{s} {count(rows.filter((r) => r.state === s).length)}</A>)}
+                    <Stay params={{ state: '' }} current={!state}>All {count(rows.length)}</Stay>
+                    {STATES.map((s) => {
+                        const n = rows.filter((r) => r.state === s).length;
+                        return <Stay key={s} params={{ state: s }} current={state === s}>{s} <span class={n > 0 && s !== 'used' && s !== 'idle' ? `state-${s}` : ''}>{count(n)}</span></Stay>;
+                    })}
                 </span>
-            </div>
-            {shown.length === 0 ? <Empty>No link is in this state.</Empty> : <Rows id="links" rows={shown} />}
+            } />
         </>
     );
 }
@@ -128,6 +131,7 @@ function LinkFacts({ way, link }: { way: Way | undefined; link: Link | undefined
     return (
         <Facts of={[
             way !== undefined && ['State', <StateMark state={way.state} />],
+            way !== undefined && ['From', <SwitchLink name={way.switch} />],
             peer !== undefined && ['Leads to', way ? <><SwitchLink name={peer} /> {peerPort ? <PortLink sw={peer} port={peerPort} short /> : ''}</> : `${peer} ${peerPort ?? ''}`],
             (way?.speed ?? link?.speed_bps) !== undefined && ['Speed', rate(way?.speed ?? link?.speed_bps)],
             (way?.use ?? link?.utilization) !== undefined && ['Used', <Bar part={way?.use ?? link?.utilization}>{percent(way?.use ?? link?.utilization)}</Bar>],

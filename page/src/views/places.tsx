@@ -5,21 +5,23 @@ import { useAnswer, useStore } from '../hooks.ts';
 import { byName, portKey, verdictText, type Way } from '../model.ts';
 import type { Answer, Host, Path, Port, QueuePair, Rank } from '../records.ts';
 import { clock, count, percent, plural, rate, tenth, words } from '../text.ts';
-import { A, Bar, Empty, Facts, FlowLink, HostLink, JobLink, NotYet, OfNow, PortLink, Section, StateMark, SwitchLink, Table } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { A, Bar, Empty, Facts, FlowLink, HostLink, JobLink, NotYet, OfNow, PortLink, Section, StateMark, SwitchLink } from '../ui.tsx';
 import { EventsOf } from './events.tsx';
 import { FlowsTable, PATHS } from './flows.tsx';
 import { Findings, findingsAt } from './links.tsx';
 
 function PortsTable({ sw, ports, ways }: { sw: string; ports: Port[]; ways: Map<string, Way> }): JSX.Element {
     const of = (p: Port) => ways.get(portKey(sw, p.name));
+    const back = (p: Port) => (p.peer && p.peer_port ? ways.get(portKey(p.peer, p.peer_port)) : undefined);
     return (
         <Table id="ports" label={`Ports of ${sw}`} rows={ports} rowKey={(p) => p.name} columns={[
             { key: 'port', title: 'Port', cell: (p) => of(p) ? <PortLink sw={sw} port={p.name} short /> : p.name, by: (p) => p.name },
             { key: 'to', title: 'Leads to', cell: (p) => p.peer ? <><SwitchLink name={p.peer} /> {p.peer_port}</> : p.host ? <HostLink name={p.host} /> : '', by: (p) => p.peer ?? p.host },
             { key: 'state', title: 'State', cell: (p) => { const w = of(p); return w ? <StateMark state={w.state} /> : ''; }, by: (p) => of(p)?.state },
-            { key: 'use', title: 'Sends', num: true, cell: (p) => { const w = of(p); return w ? <Bar part={w.use}>{percent(w.use)}</Bar> : ''; }, by: (p) => of(p)?.use },
-            { key: 'in', title: 'Receives', num: true, cell: (p) => { const w = p.peer && p.peer_port ? ways.get(portKey(p.peer, p.peer_port)) : undefined; return w ? percent(w.use) : ''; } },
-            { key: 'speed', title: 'Speed', num: true, minor: true, cell: (p) => rate(p.speed_bps), by: (p) => p.speed_bps },
+            { key: 'use', title: 'Sends', num: true, cell: (p) => { const w = of(p); return w ? <Bar part={w.use}>{percent(w.use)}</Bar> : ''; }, by: (p) => of(p)?.use, unit: 'share' },
+            { key: 'in', title: 'Receives', num: true, cell: (p) => { const w = back(p); return w ? percent(w.use) : ''; }, by: (p) => back(p)?.use, unit: 'share' },
+            { key: 'speed', title: 'Speed', num: true, minor: true, cell: (p) => rate(p.speed_bps), by: (p) => p.speed_bps, unit: 'b/s' },
             { key: 'group', title: 'Group', minor: true, cell: (p) => p.group ?? '', by: (p) => p.group },
             { key: 'source', title: 'Known by', minor: true, cell: (p) => p.source ? `${p.source}${p.confirmed ? ', confirmed' : ''}` : '', by: (p) => p.source },
         ]} />
@@ -66,9 +68,9 @@ export function HostsView(): JSX.Element {
             <h1>Hosts</h1>
             {hosts.length === 0
                 ? topology ? <Empty>No host is known yet: hosts are learnt from their packets or read from the topology file.</Empty> : <NotYet />
-                : <Table id="hosts" label="Hosts" rows={hosts} rowKey={(h) => h.name} sort="host" columns={[
+                : <Table id="hosts" label="Hosts" find="host, address, switch" rows={hosts} rowKey={(h) => h.name} sort="host" columns={[
                     { key: 'host', title: 'Host', cell: (h) => <HostLink name={h.name} />, by: (h) => h.name },
-                    { key: 'addresses', title: 'Addresses', cell: (h) => some((h.nics ?? []).flatMap((n) => n.addresses ?? []), (a) => a) },
+                    { key: 'addresses', title: 'Addresses', cell: (h) => some((h.nics ?? []).flatMap((n) => n.addresses ?? []), (a) => a), by: (h) => (h.nics ?? []).flatMap((n) => n.addresses ?? []).join(' ') },
                     { key: 'at', title: 'Attached to', cell: (h) => some(at(h), (a) => <><SwitchLink name={a.switch} /> {a.port}</>), by: (h) => at(h)[0]?.switch },
                     { key: 'nics', title: 'NICs', num: true, minor: true, cell: (h) => count(h.nics?.length ?? 0), by: (h) => h.nics?.length },
                 ]} />}
@@ -86,7 +88,7 @@ function QpsTable({ qps, total }: { qps: QueuePair[]; total: number | undefined 
             { key: 'peer', title: 'Peer', minor: true, cell: (q) => <HostLink name={q.peer_host} />, by: (q) => q.peer_host },
             { key: 'process', title: 'Process', minor: true, cell: (q) => q.comm ? `${q.comm} ${q.pid ?? ''}` : '', by: (q) => q.comm },
             { key: 'job', title: 'Job', cell: (q) => <JobLink job={q.job} />, by: (q) => q.job },
-            { key: 'since', title: 'Since', num: true, minor: true, cell: (q) => clock(q.since_ms), by: (q) => q.since_ms },
+            { key: 'since', title: 'Since', num: true, minor: true, cell: (q) => clock(q.since_ms), by: (q) => q.since_ms, unit: 'Unix ms' },
         ]} />
     );
 }

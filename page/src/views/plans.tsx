@@ -4,7 +4,8 @@ import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Plan, PlanPort } from '../records.ts';
 import { clock, count, flowText } from '../text.ts';
-import { FlowLink, HostLink, Section, Table, Word } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { FlowLink, HostLink, Section, Word } from '../ui.tsx';
 import { pathText } from '../whatif.ts';
 
 /** That are asked for at once. */
@@ -43,7 +44,7 @@ function Moves({ job }: { job: string }): JSX.Element | null {
                     { key: 'flow', title: 'Flow', cell: (m) => <FlowLink flow={m.flow} />, by: (m) => flowText(m.flow) },
                     { key: 'host', title: 'Host', minor: true, cell: (m) => <HostLink name={m.host} />, by: (m) => m.host },
                     { key: 'state', title: 'State', by: (m) => m.state, cell: (m) => <Word word={STATES[m.state ?? '']?.[0] ?? 'info'} text={STATES[m.state ?? '']?.[1] ?? m.state ?? '?'} /> },
-                    { key: 'before', title: 'Path before', cell: (m) => pathText(m.hops_before), by: (m) => pathText(m.hops_before) },
+                    { key: 'before', title: 'Path before', minor: true, cell: (m) => pathText(m.hops_before), by: (m) => pathText(m.hops_before) },
                     { key: 'after', title: 'Path predicted', cell: (m) => pathText(m.hops), by: (m) => pathText(m.hops) },
                 ]}
             />
@@ -63,14 +64,14 @@ export function PlansOf({ job }: { job: string }): JSX.Element | null {
                 <Table
                     id="plans" label="Plans of source ports" rows={found} rowKey={(p) => `${p.uid}/${p.time_ms}`} sort="-made"
                     columns={[
-                        { key: 'made', title: 'Made', num: true, by: (p) => p.time_ms, cell: (p) => clock(p.time_ms) },
-                        { key: 'user', title: 'User', num: true, by: (p) => p.uid, cell: (p) => String(p.uid ?? '') },
+                        { key: 'made', title: 'Made', num: true, by: (p) => p.time_ms, unit: 'Unix ms', cell: (p) => clock(p.time_ms) },
+                        { key: 'user', title: 'User', num: true, minor: true, by: (p) => p.uid, cell: (p) => String(p.uid ?? '') },
                         { key: 'stage', title: 'Stage', by: (p) => p.stage, cell: (p) => <Stage of={p} /> },
                         { key: 'ports', title: 'Ports', num: true, by: (p) => p.ports_given, cell: (p) => count(p.ports_given) },
-                        { key: 'confirmed', title: 'Confirmed', num: true, by: (p) => p.ports_confirmed, cell: (p) => count(p.ports_confirmed) },
+                        { key: 'confirmed', title: 'Confirmed', num: true, minor: true, by: (p) => p.ports_confirmed, cell: (p) => count(p.ports_confirmed) },
                         { key: 'missed', title: 'Missed', num: true, by: (p) => p.ports_missed, cell: (p) => count(p.ports_missed) },
-                        { key: 'refused', title: 'Refused', num: true, by: (p) => p.ports_refused, cell: (p) => count(p.ports_refused) },
-                        { key: 'since', title: 'Since', num: true, by: (p) => p.since_ms, cell: (p) => clock(p.since_ms) },
+                        { key: 'refused', title: 'Refused', num: true, minor: true, by: (p) => p.ports_refused, cell: (p) => count(p.ports_refused) },
+                        { key: 'since', title: 'Since', num: true, by: (p) => p.since_ms, unit: 'Unix ms', minor: true, cell: (p) => clock(p.since_ms) },
                     ]}
                 />
             </Section>

@@ -4,7 +4,8 @@ import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Probe, ProbeAnswer } from '../records.ts';
 import { clock, count } from '../text.ts';
-import { Section, SwitchLink, Table } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { Section, SwitchLink } from '../ui.tsx';
 
 const OUTCOMES: Record<string, string> = {
     asked: 'its agent was asked, and has not said yet what came of it',
@@ -41,7 +42,7 @@ export function ProbeOf({ flow }: { flow: string }): JSX.Element | null {
         <Section title="Probe">
             <p>{`${clock(probe.time_ms)}, ${who}: ${OUTCOMES[probe.outcome ?? ''] ?? probe.outcome ?? ''}${probe.refused ? `: ${probe.refused}` : ''}.`}</p>
             {(probe.answers ?? []).length > 0 ? (
-                <Table id="probe" label="Probe, switch by switch" rows={probe.answers ?? []} rowKey={(a) => String(a.ttl)} columns={[
+                <Table id="probe" label="Probe, switch by switch" plain rows={probe.answers ?? []} rowKey={(a) => String(a.ttl)} columns={[
                     { key: 'ttl', title: 'TTL', num: true, cell: (a) => String(a.ttl ?? '') },
                     { key: 'switch', title: 'Switch', cell: (a) => a.switch ? <SwitchLink name={a.switch} /> : '?' },
                     { key: 'address', title: 'Answer from', cell: (a) => a.address ?? '' },

@@ -4,7 +4,8 @@ import type { JSX } from 'preact';
 import { useAnswer, useStore } from '../hooks.ts';
 import type { Answer, Finding, Loss } from '../records.ts';
 import { clock, count, words } from '../text.ts';
-import { Empty, HostLink, NotYet, OfNow, PortLink, Section, SwitchLink, Table, Word } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { Empty, HostLink, NotYet, OfNow, PortLink, Section, SwitchLink, Word } from '../ui.tsx';
 
 function Where({ f }: { f: Finding }): JSX.Element {
     if (f.switch && f.port) return <PortLink sw={f.switch} port={f.port} />;
@@ -52,7 +53,7 @@ export function UnseenView(): JSX.Element {
                         { key: 'where', title: 'Where', cell: (f) => <Where f={f} />, by: (f) => `${f.switch ?? f.host ?? ''} ${f.port ?? ''}` },
                         { key: 'text', title: 'What', cell: (f) => f.text },
                         { key: 'advice', title: 'To do', cell: (f) => f.advice ?? '' },
-                        { key: 'since', title: 'Since', num: true, minor: true, cell: (f) => clock(f.since_ms), by: (f) => f.since_ms },
+                        { key: 'since', title: 'Since', num: true, minor: true, cell: (f) => clock(f.since_ms), by: (f) => f.since_ms, unit: 'Unix ms' },
                     ]} />}
             </Section>
             <Section title="Lost on the way">

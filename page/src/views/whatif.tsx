@@ -6,7 +6,8 @@ import { get, Refusal } from '../api.ts';
 import { useStore } from '../hooks.ts';
 import type { Answer, MovedFlow, WhatIf } from '../records.ts';
 import { between } from '../text.ts';
-import { Empty, Section, Table } from '../ui.tsx';
+import { Table } from '../table.tsx';
+import { Empty, Section } from '../ui.tsx';
 import { errorsOf, figuresOf, flowsText, movesOf, pathText, rangeText, type Figure, type Range } from '../whatif.ts';
 
 /** It may be computed for that long. */
