@@ -12,6 +12,7 @@
 #include "lib/base/table.h"
 
 #define NAME_BYTES      64
+#define PORTS_A_HOST    1024 /* physical and virtual ones */
 #define LOSSES_LEAST    10
 #define NOTICES_LEAST   100
 #define DEVIATIONS      5
@@ -22,6 +23,9 @@
  * for them this often. */
 #define GONE_MS 120000
 #define LOOKS   32
+/* Work of raising one, in flows of a window's close; so many others are looked at for one. */
+#define WORK_A_RAISE  8
+#define PORTS_AN_ITEM 8
 
 struct port_key {
     char host[NAME_BYTES];
@@ -50,12 +54,20 @@ struct port {
     const char *last_sign;
     int64_t heard_ms; /* by our clock, the others by the host's */
     struct ft_congestion_felt felt;
+    struct port *next; /* of the same host */
+};
+
+struct host {
+    char name[NAME_BYTES];
+    struct port *first;
+    uint32_t count;
 };
 
 struct ft_congestion {
-    struct ft_table *ports;
+    struct ft_table *ports, *hosts;
     int64_t now_ms;
     uint32_t hand; /* where a full table is looked at next */
+    uint64_t refused;
 };
 
 struct ft_congestion *ft_congestion_new(size_t ports_max)
@@ -65,8 +77,9 @@ struct ft_congestion *ft_congestion_new(size_t ports_max)
     if (!c)
         return NULL;
     c->ports = ft_table_new(sizeof(struct port), sizeof(struct port_key), ports_max, 0);
-    if (!c->ports) {
-        free(c);
+    c->hosts = ft_table_new(sizeof(struct host), NAME_BYTES, ports_max, 0);
+    if (!c->ports || !c->hosts) {
+        ft_congestion_free(c);
         return NULL;
     }
     return c;
@@ -77,6 +90,7 @@ void ft_congestion_free(struct ft_congestion *c)
     if (!c)
         return;
     ft_table_free(c->ports);
+    ft_table_free(c->hosts);
     free(c);
 }
 
@@ -94,26 +108,86 @@ static void judge(struct sign *sign, uint64_t count, double seconds, uint64_t le
     sign->learned = true;
 }
 
-static bool is_gone(void *arg, void *entry)
+static bool is_silent(const struct ft_congestion *c, struct port *port)
 {
-    const struct ft_congestion *c = arg;
-    struct port *port = entry;
-
     /* This host's clock was set back. */
     if (port->heard_ms > c->now_ms)
         port->heard_ms = c->now_ms;
     return c->now_ms - port->heard_ms >= GONE_MS;
 }
 
-static struct port *port_of(struct ft_congestion *c, const struct port_key *key, int64_t now_ms,
-                            bool *fresh)
+static void unlink_port(struct ft_congestion *c, const struct port *port)
 {
-    struct port *port = ft_table_insert(c->ports, key, fresh);
+    struct host *host = ft_table_find(c->hosts, port->key.host);
+    struct port **at = &host->first;
+
+    while (*at != port)
+        at = &(*at)->next;
+    *at = port->next;
+    if (--host->count == 0)
+        ft_table_remove(c->hosts, host);
+}
+
+static bool is_gone(void *arg, void *entry)
+{
+    struct ft_congestion *c = arg;
+
+    if (!is_silent(c, entry))
+        return false;
+    unlink_port(c, entry);
+    return true;
+}
+
+/* A host with too many ports gives those up that are silent, and no other's. */
+static bool has_room(struct ft_congestion *c, const struct host *host)
+{
+    struct port *port;
+
+    if (!host || host->count < PORTS_A_HOST)
+        return true;
+    for (port = host->first; port && !is_silent(c, port);)
+        port = port->next;
+    if (!port)
+        return false;
+    unlink_port(c, port);
+    ft_table_remove(c->ports, port);
+    return true;
+}
+
+static struct port *add_port(struct ft_congestion *c, const struct port_key *key)
+{
+    struct host *host = ft_table_find(c->hosts, key->host);
+    struct port *port;
+    bool fresh;
+
+    if (!has_room(c, host)) {
+        c->refused++;
+        return NULL;
+    }
+    port = ft_table_insert(c->ports, key, &fresh);
+    if (!port && ft_table_make_room(c->ports, &c->hand, LOOKS, is_gone, c))
+        port = ft_table_insert(c->ports, key, &fresh);
+    host = port ? ft_table_insert(c->hosts, key->host, &fresh) : NULL;
+    if (!host) {
+        if (port)
+            ft_table_remove(c->ports, port);
+        c->refused++;
+        return NULL;
+    }
+    port->next = host->first;
+    host->first = port;
+    host->count++;
+    /* No packet is lost where all is well. */
+    port->losses.learned = true;
+    return port;
+}
+
+static struct port *port_of(struct ft_congestion *c, const struct port_key *key, int64_t now_ms)
+{
+    struct port *port = ft_table_find(c->ports, key);
 
     c->now_ms = now_ms;
-    if (!port && ft_table_make_room(c->ports, &c->hand, LOOKS, is_gone, c))
-        port = ft_table_insert(c->ports, key, fresh);
-    return port;
+    return port ? port : add_port(c, key);
 }
 
 static void feel(struct ft_congestion_felt *felt, const Fabrictrace__HostCounters *host)
@@ -152,7 +226,6 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
     struct port_key key = {.port = host->port};
     struct port *port;
     double seconds;
-    bool fresh;
 
     /* 62 bits: later differences of times cannot overflow. */
     if (!host->host || !host->device || !host->has_interval_ms || host->interval_ms == 0 ||
@@ -160,13 +233,10 @@ void ft_congestion_take(struct ft_congestion *c, const Fabrictrace__HostCounters
         return;
     snprintf(key.host, sizeof(key.host), "%s", host->host);
     snprintf(key.device, sizeof(key.device), "%s", host->device);
-    port = port_of(c, &key, now_ms, &fresh);
+    port = port_of(c, &key, now_ms);
     if (!port)
         return;
     port->heard_ms = now_ms;
-    /* No packet is lost where all is well. */
-    if (fresh)
-        port->losses.learned = true;
     seconds = host->interval_ms / 1000.0;
     judge(&port->losses, host->out_of_sequence + host->retransmissions + host->timeouts, seconds,
           LOSSES_LEAST);
@@ -187,13 +257,15 @@ static bool is_fresh(const struct port *port, int64_t now_ms)
 bool ft_congestion_of(const struct ft_congestion *c, const char *host, int64_t now_ms,
                       struct ft_congestion_felt *out)
 {
-    const struct port *port;
-    uint32_t index = 0;
+    const struct host *of;
+    char name[NAME_BYTES] = {0};
     bool known = false;
 
     *out = (struct ft_congestion_felt){0};
-    while ((port = ft_table_next(c->ports, &index))) {
-        if (strncmp(port->key.host, host, NAME_BYTES - 1) != 0 || !is_fresh(port, now_ms))
+    snprintf(name, sizeof(name), "%s", host);
+    of = ft_table_find(c->hosts, name);
+    for (const struct port *port = of ? of->first : NULL; port; port = port->next) {
+        if (!is_fresh(port, now_ms))
             continue;
         known = true;
         out->out_of_sequence += port->felt.out_of_sequence;
@@ -233,13 +305,25 @@ static void raise_port(const struct port *port, struct ft_events *events, uint32
     ft_events_raise(events, window, &event);
 }
 
-void ft_congestion_raise(const struct ft_congestion *c, struct ft_events *events, uint32_t window,
-                         int64_t now_ms, const char *fabric)
+bool ft_congestion_raise(const struct ft_congestion *c, uint32_t *index, struct ft_events *events,
+                         uint32_t window, int64_t now_ms, const char *fabric, uint32_t *work)
 {
-    const struct port *port;
-    uint32_t index = 0;
+    uint32_t end = ft_table_limit(c->ports);
 
-    while ((port = ft_table_next(c->ports, &index)))
-        if (port->congested && is_fresh(port, now_ms))
-            raise_port(port, events, window, fabric);
+    *work = 1;
+    for (uint32_t looks = 0; looks < PORTS_AN_ITEM && *index < end; looks++) {
+        const struct port *port = ft_table_at(c->ports, (*index)++);
+
+        if (!port || !port->congested || !is_fresh(port, now_ms))
+            continue;
+        raise_port(port, events, window, fabric);
+        *work = WORK_A_RAISE;
+        break;
+    }
+    return *index < end;
+}
+
+uint64_t ft_congestion_refused(const struct ft_congestion *c)
+{
+    return c->refused;
 }

@@ -19,7 +19,7 @@
 
 struct ft_congestion;
 
-/* At most ports_max ports are judged. NULL without memory. */
+/* At most ports_max ports are judged, and 1,024 of a host. NULL without memory. */
 struct ft_congestion *ft_congestion_new(size_t ports_max);
 void ft_congestion_free(struct ft_congestion *congestion);
 
@@ -38,8 +38,13 @@ bool ft_congestion_of(const struct ft_congestion *congestion, const char *host, 
                       struct ft_congestion_felt *out);
 
 /* Raises the ports that are congested, unless their last report is older than three of its
- * intervals. fabric is borrowed. */
-void ft_congestion_raise(const struct ft_congestion *congestion, struct ft_events *events,
-                         uint32_t window, int64_t now_ms, const char *fabric);
+ * intervals: the next of them at most, from *index 0 on. *work: in flows of a window's close.
+ * False: that was all. fabric is borrowed. */
+bool ft_congestion_raise(const struct ft_congestion *congestion, uint32_t *index,
+                         struct ft_events *events, uint32_t window, int64_t now_ms,
+                         const char *fabric, uint32_t *work);
+
+/* Reports of ports that were not judged, since there is no room for more. */
+uint64_t ft_congestion_refused(const struct ft_congestion *congestion);
 
 #endif

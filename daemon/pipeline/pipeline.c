@@ -143,7 +143,6 @@ static void begin_close(struct ft_pipeline *p, int64_t now_ms)
     ft_pipeline_fill_loss(p, &own, now_ms);
     ft_losses_take(p->stages.losses, &own.loss, now_ms);
     /* Before the close sweeps out what was not raised in its window. */
-    ft_congestion_raise(p->stages.congestion, p->stages.events, window, now_ms, fabric);
     ft_losses_raise(p->stages.losses, p->stages.events, window, now_ms, fabric);
     ft_clocks_raise(p->stages.clocks, p->stages.events, window, now_ms, fabric);
     ft_unrated_raise(p->stages.unrated, p->topology, p->stages.events, window, now_ms);

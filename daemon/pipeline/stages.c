@@ -174,6 +174,7 @@ int ft_stages_open(struct ft_stages *s, const struct ft_pipeline_config *config,
     if (!s->window)
         return -ENOMEM;
     ft_window_count(s->window, s->counters, s->exporters);
+    ft_window_congestion(s->window, s->congestion);
     ft_window_watch(s->window, s->detours);
     ft_window_account(s->window, s->losses);
     ft_window_pair(s->window, s->pairs);

@@ -20,6 +20,7 @@
 
 enum phase {
     PHASE_IDLE,
+    PHASE_CONGESTION,
     PHASE_FLOWS,
     PHASE_PARTS,
     PHASE_LINKS,
@@ -36,12 +37,13 @@ struct ft_window {
     struct ft_events *events;
     const struct ft_counters *counters; /* NULL: none */
     struct ft_exporters *exporters;
-    struct ft_detours *detours;     /* NULL: nobody looks */
-    struct ft_spread *spread;       /* NULL: nobody measures it */
-    struct ft_rhythms *rhythms;     /* likewise */
-    struct ft_hashes *hashes;       /* NULL: nobody learns them */
-    struct ft_inference *inference; /* NULL: nobody infers paths */
-    struct ft_pair_links *pairs;    /* NULL: nobody asks */
+    const struct ft_congestion *congestion; /* NULL: nobody reports any */
+    struct ft_detours *detours;             /* NULL: nobody looks */
+    struct ft_spread *spread;               /* NULL: nobody measures it */
+    struct ft_rhythms *rhythms;             /* likewise */
+    struct ft_hashes *hashes;               /* NULL: nobody learns them */
+    struct ft_inference *inference;         /* NULL: nobody infers paths */
+    struct ft_pair_links *pairs;            /* NULL: nobody asks */
     struct ft_emitter emitter;
     struct ft_loads loads;
     struct ft_figures_work *figures;
@@ -105,6 +107,11 @@ void ft_window_watch(struct ft_window *w, struct ft_detours *detours)
     w->detours = detours;
 }
 
+void ft_window_congestion(struct ft_window *w, const struct ft_congestion *congestion)
+{
+    w->congestion = congestion;
+}
+
 void ft_window_learn(struct ft_window *w, struct ft_hashes *hashes, struct ft_inference *inference)
 {
     w->hashes = hashes;
@@ -165,7 +172,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     w->span = span_of(w, w->number);
     w->now_ms = now_ms;
     w->cursor = 0;
-    w->phase = PHASE_FLOWS;
+    w->phase = w->congestion ? PHASE_CONGESTION : PHASE_FLOWS;
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
     w->partial = w->span.start_ms < w->complete_from_ms || ft_partial_behind(w->config.origin);
     ft_figures_begin(w->figures, w->partial);
@@ -499,6 +506,14 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
 
     for (; items && w->phase != PHASE_IDLE; items--) {
         switch (w->phase) {
+        case PHASE_CONGESTION:
+            if (!ft_congestion_raise(w->congestion, &w->cursor, w->events, w->number, w->now_ms,
+                                     ft_topology_fabric(t), &work)) {
+                w->phase = PHASE_FLOWS;
+                w->cursor = 0;
+            }
+            spend(&items, work);
+            break;
         case PHASE_FLOWS:
             if (w->cursor < ft_join_limit(w->join)) {
                 close_flow(w, w->cursor++);

@@ -4,15 +4,17 @@
 /*
  * The close of a window: loads, figures, collisions, and the records of them.
  *
- * The work is cut in slices, so that ingest continues meanwhile: first every flow (aged, its path
- * published when due, its volume laid on its links), then every link, then every group, layer and
- * the fabric, then the events. A window is published once. Pure: `now` is passed in. Thread: one.
+ * The work is cut in slices, so that ingest continues meanwhile: first the ports of hosts that are
+ * congested, then every flow (aged, its path published when due, its volume laid on its links),
+ * then every link, then every group, layer and the fabric, then the events. A window is published
+ * once. Pure: `now` is passed in. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/diagnosis/rhythms.h"
 #include "daemon/hashes/hashes.h"
+#include "daemon/health/congestion.h"
 #include "daemon/health/detours.h"
 #include "daemon/health/exporters.h"
 #include "daemon/inference/inference.h"
@@ -62,6 +64,9 @@ void ft_window_watch(struct ft_window *window, struct ft_detours *detours);
  * does. */
 void ft_window_learn(struct ft_window *window, struct ft_hashes *hashes,
                      struct ft_inference *inference);
+
+/* Whose ports are congested. */
+void ft_window_congestion(struct ft_window *window, const struct ft_congestion *congestion);
 
 /* Who says when jobs send; nobody in a member of a group, which has a part of their flows. */
 void ft_window_rhythms(struct ft_window *window, struct ft_rhythms *rhythms);

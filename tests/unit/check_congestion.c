@@ -67,9 +67,18 @@ static void tell(const char *host, uint32_t window, uint64_t timeouts, uint64_t 
     ft_congestion_take(c, &h, window * INT64_C(10000));
 }
 
+/* The next step of raising; false: that was all. */
+static bool step(uint32_t *index, uint32_t window, uint32_t *work)
+{
+    return ft_congestion_raise(c, index, events, window, window * 10000, "lab", work);
+}
+
 static void close_window(uint32_t window)
 {
-    ft_congestion_raise(c, events, window, window * 10000, "lab");
+    uint32_t index = 0, work;
+
+    while (step(&index, window, &work))
+        ;
     ft_events_sweep(events, window, window * 10000);
 }
 
@@ -213,7 +222,105 @@ START_TEST(a_clock_that_was_set_back)
 }
 END_TEST
 
-FT_UNIT_MAIN("congestion", a_clock_that_was_set_back, a_time_to_come_lasts_no_longer,
+static void report_port(const char *host, uint32_t port, uint64_t timeouts, int64_t now_ms)
+{
+    Fabrictrace__HostCounters h = FABRICTRACE__HOST_COUNTERS__INIT;
+
+    h.host = (char *)(uintptr_t)host;
+    h.device = (char *)(uintptr_t) "mlx5_0";
+    h.port = port;
+    h.has_time_ms = h.has_interval_ms = h.has_timeouts = true;
+    h.time_ms = (uint64_t)now_ms;
+    h.interval_ms = 10000;
+    h.timeouts = timeouts;
+    ft_congestion_take(c, &h, now_ms);
+}
+
+static void setup_large(size_t ports)
+{
+    memset(&got, 0, sizeof(got));
+    c = ft_congestion_new(ports);
+    events = ft_events_new(ports, &emitter);
+    ck_assert(c && events);
+}
+
+/* However many are congested, or not, and whatever comes between two steps. */
+START_TEST(a_step_raises_one_and_looks_at_few)
+{
+    uint32_t index = 0, work = 0, steps = 0;
+    char host[16];
+
+    setup_large(4096);
+    for (uint32_t i = 0; i < 3000; i++) {
+        snprintf(host, sizeof(host), "gpu%u", i / 8);
+        report_port(host, i % 8, i < 1000 || i % 500 == 0 ? 1000 : 0, 10000);
+    }
+    for (bool more = true; more; steps++) {
+        int before = got.raised;
+
+        more = step(&index, 1, &work);
+        ck_assert_int_le(got.raised, before + 1);
+        ck_assert_uint_ge(work, got.raised > before ? 8 : 1);
+        if (steps == 500)
+            report_port("late", 1, 1000, 10000);
+    }
+    ck_assert_int_eq(got.raised, 1000 + 4 + 1);
+    ck_assert_uint_ge(steps, 1005 + 1990 / 8);
+    ck_assert_uint_le(steps, 1005 + 2000 / 8 + 1);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_host_has_a_share_of_the_ports)
+{
+    struct ft_congestion_felt felt;
+
+    setup_large(4096);
+    for (uint32_t i = 0; i < 3000; i++)
+        report_port("many", i, 1, 10000);
+    ck_assert_uint_eq(ft_congestion_refused(c), 3000 - 1024);
+    report_port("few", 1, 5, 10000);
+    report_port("few", 2, 7, 10000);
+    ck_assert_uint_eq(ft_congestion_refused(c), 3000 - 1024);
+    ck_assert(ft_congestion_of(c, "many", 10000, &felt));
+    ck_assert_uint_eq(felt.timeouts, 1024);
+    ck_assert(ft_congestion_of(c, "few", 10000, &felt));
+    ck_assert_uint_eq(felt.timeouts, 12);
+    ck_assert(!ft_congestion_of(c, "fe", 10000, &felt));
+    /* Those that are silent give their place. */
+    report_port("many", 5000, 3, 200000);
+    ck_assert_uint_eq(ft_congestion_refused(c), 3000 - 1024);
+    ck_assert(ft_congestion_of(c, "many", 200000, &felt));
+    ck_assert_uint_eq(felt.timeouts, 3);
+    teardown();
+}
+END_TEST
+
+/* Of a host all of whose ports went with others that needed the room, nothing is left. */
+START_TEST(a_host_goes_with_its_ports)
+{
+    struct ft_congestion_felt felt;
+
+    setup();
+    for (uint32_t i = 0; i < 4; i++) {
+        report_port("a", i, 1, 10000);
+        report_port("b", i, 1, 10000);
+    }
+    for (uint32_t i = 0; i < 8; i++)
+        report_port("c", i, 1, 400000 + i);
+    ck_assert_uint_eq(ft_congestion_refused(c), 0);
+    ck_assert(!ft_congestion_of(c, "a", 400000, &felt));
+    ck_assert(!ft_congestion_of(c, "b", 400000, &felt));
+    ck_assert(ft_congestion_of(c, "c", 400000, &felt));
+    ck_assert_uint_eq(felt.timeouts, 8);
+    report_port("a", 1, 1, 400010);
+    ck_assert_uint_eq(ft_congestion_refused(c), 1);
+    teardown();
+}
+END_TEST
+
+FT_UNIT_MAIN("congestion", a_step_raises_one_and_looks_at_few, a_host_has_a_share_of_the_ports,
+             a_host_goes_with_its_ports, a_clock_that_was_set_back, a_time_to_come_lasts_no_longer,
              who_is_gone_makes_room, losses_name_their_host_alone,
              bursts_that_leave_intervals_out_are_one_event, what_is_usual_is_not_raised,
              a_host_that_went_mute_is_over)

@@ -131,5 +131,56 @@ START_TEST(what_the_daemon_before_left_goes_on_or_ends)
 }
 END_TEST
 
-FT_UNIT_MAIN("window, pauses", what_the_daemon_before_left_goes_on_or_ends,
-             a_pause_does_not_end_a_polarization, what_nothing_shows_any_more_ends)
+static void report_congested(uint32_t port)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__HostCounters h = FABRICTRACE__HOST_COUNTERS__INIT;
+
+    h.source = h.host = (char *)(uintptr_t) "gpu01";
+    h.device = (char *)(uintptr_t) "mlx5_0";
+    h.port = port;
+    h.has_time_ms = h.has_interval_ms = h.has_timeouts = true;
+    h.time_ms = START_MS + 1000;
+    h.interval_ms = WINDOW_MS;
+    h.timeouts = 1000;
+    record.kind_case = FABRICTRACE__RECORD__KIND_HOST;
+    record.host = &h;
+    ft_pipeline_record(pipeline, &record, START_MS + 1000);
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t count = 0;
+
+    ft_write_u8(&out, 0);
+    out.len--;
+    for (const char *at = (const char *)out.bytes; (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
+
+/* However many ports of hosts are, a step of the close raises some. */
+START_TEST(congested_ports_are_raised_in_slices)
+{
+    const int64_t due_ms = START_MS + WINDOW_MS + 3000;
+    size_t before = 0, raised = 0;
+
+    open_pipeline(2, 2, 1);
+    observe(40000, 0, 0, 1000000000, 10, START_MS + 1000, 0);
+    for (uint32_t port = 0; port < 90; port++)
+        report_congested(port);
+    while (ft_pipeline_advance(pipeline, due_ms, 20)) {
+        raised = lines_of("\"KIND_CONGESTION\"") + lines_of("\"congestion\"");
+        ck_assert_uint_le(raised, before + 3);
+        before = raised;
+    }
+    ck_assert_uint_eq(raised, 90);
+    /* What is raised in its window is not swept out with it. */
+    ck_assert_uint_eq(lines_of("\"cleared\":true"), 0);
+    close_pipeline();
+}
+END_TEST
+
+FT_UNIT_MAIN("window, pauses", congested_ports_are_raised_in_slices,
+             what_the_daemon_before_left_goes_on_or_ends, a_pause_does_not_end_a_polarization,
+             what_nothing_shows_any_more_ends)
