@@ -352,17 +352,20 @@ static void add_link(struct ft_loads *loads, struct ft_join *join, uint32_t wind
                      const Fabrictrace__PartialLink *in)
 {
     uint32_t port = find_port(ft_join_topology(join), in->switch_, in->port);
-    const struct ft_port_said said = {.samples = in->samples,
-                                      .ce_samples = in->ce_samples,
-                                      .last_ms = (int64_t)in->last_ms,
-                                      .has_queue = in->has_queue_max_bytes,
-                                      .queue_max_bytes = in->queue_max_bytes,
-                                      .has_transit = in->has_transit_max_ns,
-                                      .transit_max_ns = in->transit_max_ns};
+    struct ft_port_said said = {.samples = in->samples,
+                                .ce_samples = in->ce_samples,
+                                .last_ms = (int64_t)in->last_ms,
+                                .has_queue = in->has_queue_max_bytes,
+                                .queue_max_bytes = in->queue_max_bytes,
+                                .has_transit = in->has_transit_max_ns,
+                                .transit_max_ns = in->transit_max_ns};
     struct ft_load *load;
 
     if (port == FT_NONE)
         return;
+    /* As of samples: what is after the next window is ahead. */
+    if (ft_join_window_of(join, said.last_ms) > window + 1)
+        said.last_ms = 0;
     load = &loads->link[port];
     load->flows += (double)in->flows + in->flows_rest;
     load->certain += in->certain;

@@ -93,6 +93,57 @@ START_TEST(marks_that_cannot_be_are_not_taken)
 }
 END_TEST
 
+/* When samples last showed the port, after a member's word. */
+static int64_t shown_ms(uint64_t said_ms)
+{
+    static const struct ft_join_config config = {.flows_max = 16, .window_ms = WINDOW_MS};
+    struct ft_topology *t = leafspine(1, 1, 1);
+    struct ft_join *join = ft_join_new(&config, t, &(struct ft_join_hooks){.arg = NULL});
+    struct ft_partials *p = ft_partials_new(1, 1 << 20);
+    Fabrictrace__PartialLink link = FABRICTRACE__PARTIAL_LINK__INIT, *links = &link;
+    Fabrictrace__Partial m = FABRICTRACE__PARTIAL__INIT;
+    uint32_t partition = 0, work, port;
+    struct ft_loads loads = {.link = NULL};
+    struct ft_partition_list missing;
+    int64_t ms;
+
+    ck_assert(t && join && p && ft_loads_init(&loads, t) == 0);
+    m.source = (char *)(uintptr_t) "a";
+    m.has_window_start_ms = m.has_partitions_all = m.has_pieces = m.has_piece = true;
+    m.window_start_ms = (uint64_t)window_at(0);
+    m.partitions = &partition;
+    m.n_partitions = m.partitions_all = m.pieces = 1;
+    m.links = &links;
+    m.n_links = 1;
+    link.switch_ = (char *)(uintptr_t) "leaf0";
+    link.port = (char *)(uintptr_t) "up0";
+    link.has_last_ms = true;
+    link.last_ms = said_ms;
+    ck_assert_int_eq(ft_partials_take(p, &m), 0);
+    ft_partials_begin(p, window_at(0), &missing);
+    while (ft_partials_step(p, (uint32_t)(window_at(0) / WINDOW_MS), &loads, join, &work))
+        ;
+    port = ft_topology_find_port(t, ft_topology_find_switch(t, "leaf0"), "up0");
+    ms = ft_join_marks(join, port)->last_ms;
+    ft_loads_free(&loads);
+    ft_partials_free(p);
+    ft_join_free(join);
+    ft_topology_free(t);
+    return ms;
+}
+
+/* A member's clock, or its ill will, makes no link one that was idle since the year 9999. */
+START_TEST(a_time_to_come_is_not_taken)
+{
+    ck_assert_int_eq(shown_ms((uint64_t)window_at(0) - 1), window_at(0) - 1);
+    ck_assert_int_eq(shown_ms((uint64_t)window_at(2) - 1), window_at(2) - 1);
+    ck_assert_int_eq(shown_ms((uint64_t)window_at(2)), 0);
+    ck_assert_int_eq(shown_ms(UINT64_C(253402300799000)), 0);
+    ck_assert_int_eq(shown_ms(INT64_MAX), 0);
+    ck_assert_int_eq(shown_ms(UINT64_MAX), 0);
+}
+END_TEST
+
 enum { SPOKEN = 6, ROUNDS = 400 };
 
 /* A record of one link, drawn at random from few daemons, partitions and windows, so that many are
@@ -259,5 +310,5 @@ START_TEST(sums_are_those_of_a_look_at_all)
 }
 END_TEST
 
-FT_UNIT_MAIN("partial sums", counts_that_cannot_be_are_not_taken,
+FT_UNIT_MAIN("partial sums", a_time_to_come_is_not_taken, counts_that_cannot_be_are_not_taken,
              marks_that_cannot_be_are_not_taken, sums_are_those_of_a_look_at_all)
