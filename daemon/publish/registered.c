@@ -125,9 +125,9 @@ int ft_registered_prefix(void *self, const struct ft_kafka_outgoing *m,
         return -EPROTO;
     snprintf(subject, sizeof(subject), "%s-value", m->topic);
     rc = ft_registry_id(r->registry, subject, &id);
-    /* Of a spool that was filled under another topic prefix. */
+    /* Of a spool that was filled under another topic prefix; of dozens of them it is not sent. */
     if (rc == -ENOENT)
-        rc = add(r, subject, kind) == 0 ? -EAGAIN : -EPROTO;
+        rc = add(r, subject, kind) == -ENOSPC ? -EPROTO : -EAGAIN;
     if (rc < 0)
         return rc;
     prefix->len = 0;

@@ -25,7 +25,8 @@ struct ft_registered *ft_registered_new(struct ft_loop *loop,
 void ft_registered_free(struct ft_registered *registered);
 
 /* For struct ft_kafka_config. -EAGAIN: its id is not known yet. -EPROTO: the message is of the
- * other format (out of a spool that was filled under another setting), or in no topic of ours. */
+ * other format (out of a spool that was filled under another setting), in no topic of ours, or of
+ * more topics than a registry is asked for. */
 int ft_registered_prefix(void *self, const struct ft_kafka_outgoing *message,
                          struct ft_kafka_prefix *prefix);
 

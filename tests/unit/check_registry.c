@@ -398,9 +398,37 @@ START_TEST(an_answer_is_an_id_or_a_reason)
 END_TEST
 
 #ifdef HAVE_CURL
-FT_UNIT_MAIN("registry", an_answer_is_an_id_or_a_reason, each_subject_gets_its_id,
-             what_is_no_id_is_asked_again, one_that_is_refused_holds_up_none, too_much_is_not_read,
-             it_may_come_later, nothing_waits_for_who_says_nothing)
+/* A spool may have records of many topic prefixes. */
+START_TEST(there_is_room_for_many_and_no_more)
+{
+    char *first = answer("200 OK", "{\"id\":7}");
+    struct fake f = {.answers = {first}};
+    struct rig r = {.ticks = 0};
+    struct ft_registry_stats stats;
+    char subject[16];
+    uint32_t id = 0;
+
+    listen_at(&f);
+    open_rig(&r, &f, true);
+    for (int i = 0; i < 1024; i++) {
+        snprintf(subject, sizeof(subject), "s%d", i);
+        ck_assert_int_eq(ft_registry_add(r.registry, subject, "JSON", "{}"), 0);
+    }
+    ck_assert_int_eq(ft_registry_add(r.registry, "another", "JSON", "{}"), -ENOSPC);
+    ck_assert_int_eq(ft_registry_id(r.registry, "s1023", &id), -EAGAIN);
+    ck_assert_int_eq(ft_registry_id(r.registry, "another", &id), -ENOENT);
+    ft_registry_stats(r.registry, &stats);
+    ck_assert_uint_eq(stats.subjects, 1024);
+    close_rig(&r);
+    close(f.fd);
+    free(first);
+}
+END_TEST
+
+FT_UNIT_MAIN("registry", an_answer_is_an_id_or_a_reason, there_is_room_for_many_and_no_more,
+             each_subject_gets_its_id, what_is_no_id_is_asked_again,
+             one_that_is_refused_holds_up_none, too_much_is_not_read, it_may_come_later,
+             nothing_waits_for_who_says_nothing)
 #else
 FT_UNIT_MAIN("registry", an_answer_is_an_id_or_a_reason)
 #endif

@@ -18,7 +18,7 @@
 #define WAIT_MAX_NS  (30 * NS_PER_S)
 #define ANSWER_BYTES ((size_t)1 << 20) /* who looks a schema up gets it back as well */
 #define CONTENT_TYPE "application/vnd.schemaregistry.v1+json"
-#define SUBJECTS_MAX 64
+#define SUBJECTS_MAX 1024
 
 struct subject {
     char *name, *url, *body;
@@ -32,8 +32,8 @@ struct ft_registry {
     bool registers;
     void (*on_error)(void *arg, const char *text);
     void *arg;
-    struct subject subjects[SUBJECTS_MAX];
-    size_t asked; /* the one that is asked for */
+    struct subject *subjects; /* their room doubles */
+    size_t asked;             /* the one that is asked for */
     bool busy;
     int64_t wait_ns;
     struct ft_registry_stats stats;
@@ -140,6 +140,7 @@ void ft_registry_free(struct ft_registry *r)
     ft_watch_free(r->again);
     for (size_t i = 0; i < r->stats.subjects; i++)
         free_subject(&r->subjects[i]);
+    free(r->subjects);
     free(r->url);
     free(r);
 }
@@ -167,12 +168,28 @@ static char *body_of(const char *type, const char *schema)
     return body;
 }
 
+static bool has_room(struct ft_registry *r)
+{
+    size_t count = r->stats.subjects;
+    struct subject *subjects;
+
+    if (count & (count - 1))
+        return true;
+    subjects = realloc(r->subjects, (count ? 2 * count : 1) * sizeof(*subjects));
+    if (subjects)
+        r->subjects = subjects;
+    return subjects;
+}
+
 int ft_registry_add(struct ft_registry *r, const char *subject, const char *type,
                     const char *schema)
 {
-    struct subject s = {strdup(subject), url_of(r, subject), body_of(type, schema), 0};
+    struct subject s;
 
-    if (!s.name || !s.url || !s.body || r->stats.subjects == SUBJECTS_MAX) {
+    if (r->stats.subjects == SUBJECTS_MAX)
+        return -ENOSPC;
+    s = (struct subject){strdup(subject), url_of(r, subject), body_of(type, schema), 0};
+    if (!s.name || !s.url || !s.body || !has_room(r)) {
         free_subject(&s);
         return -ENOMEM;
     }

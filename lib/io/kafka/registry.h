@@ -39,7 +39,8 @@ struct ft_registry *ft_registry_new(struct ft_loop *loop, const struct ft_regist
                                     char *error, size_t error_bytes);
 void ft_registry_free(struct ft_registry *registry);
 
-/* Adds a subject; type: "JSON" or "PROTOBUF". It is asked for from then on. -ENOMEM. */
+/* Adds a subject; type: "JSON" or "PROTOBUF". It is asked for from then on. -ENOMEM;
+ * -ENOSPC: there are 1,024. */
 int ft_registry_add(struct ft_registry *registry, const char *subject, const char *type,
                     const char *schema);
 
