@@ -69,6 +69,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/numbering.c daemon/diagnosis/numbering.h \
 	daemon/diagnosis/functions.c daemon/diagnosis/functions.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
+	daemon/diagnosis/recent_age.c daemon/diagnosis/recent_impl.h \
 	daemon/diagnosis/pair_rates.c daemon/diagnosis/pair_rates.h \
 	daemon/diagnosis/pair_rates_found.c daemon/diagnosis/pair_rates_parts.h \
 	daemon/diagnosis/pair_rates_said.c \

@@ -402,7 +402,8 @@ bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms, uint64_t work,
         step_look(d, work);
         return true;
     }
-    ft_recent_age(d->recent, now_ms, on_over, &end);
+    if (ft_recent_age(d->recent, now_ms, work, on_over, &end))
+        return true;
     for (size_t i = 0; i < JOBS_A_STEP; i++) {
         struct look l = {.d = d, .around = *around, .now_ms = now_ms};
 

@@ -8,13 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/diagnosis/functions.h"
 #include "daemon/diagnosis/numbering.h"
-#include "lib/base/table.h"
+#include "daemon/diagnosis/recent_impl.h"
 
-#define SILENT_MS  120000
-#define GONE_MS    3600000 /* of a process that died, which others may wait for */
-#define SWEEP_MS   10000
 #define ROWS_FIRST 16
 #define ROWS_LAST  1024
 #define NS_PER_MS  1000000
@@ -28,41 +24,6 @@
 #define US_MAX (86400ULL * 1000 * 1000 * 366)
 #define NS_MAX ((uint64_t)MS_MAX * NS_PER_MS)
 
-struct rank_key {
-    char comm_id[FT_RECENT_ID];
-    uint32_t rank;
-};
-
-struct rank_entry {
-    struct rank_key key;
-    struct ft_recent_job *job;
-    struct ft_recent_rank r;
-};
-
-struct process_key {
-    char host[FT_RECENT_NAME];
-    uint32_t pid;         /* 0: not known */
-    struct rank_key rank; /* of one that is not known */
-};
-
-struct process_entry {
-    struct process_key key;
-    struct ft_recent_process p;
-};
-
-struct job_entry {
-    char name[FT_RECENT_NAME];
-    struct ft_recent_job j;
-};
-
-struct ft_recent {
-    uint64_t delays_refused;
-    struct ft_table *ranks, *processes, *jobs;
-    struct ft_functions functions;
-    size_t rows, rows_max;
-    int64_t swept_ms;
-};
-
 struct ft_recent *ft_recent_new(const struct ft_recent_config *config)
 {
     struct ft_recent *r = calloc(1, sizeof(*r));
@@ -71,12 +32,13 @@ struct ft_recent *ft_recent_new(const struct ft_recent_config *config)
         return NULL;
     r->rows_max = config->rows_max;
     ft_functions_init(&r->functions);
-    r->ranks = ft_table_new(sizeof(struct rank_entry), sizeof(struct rank_key), config->ranks_max,
-                            config->seed);
-    r->processes = ft_table_new(sizeof(struct process_entry), sizeof(struct process_key),
-                                config->ranks_max, config->seed);
-    r->jobs =
-        ft_table_new(sizeof(struct job_entry), FT_RECENT_NAME, config->ranks_max, config->seed);
+    r->ranks = ft_table_new(sizeof(struct ft_recent_rank_entry), sizeof(struct ft_recent_rank_key),
+                            config->ranks_max, config->seed);
+    r->processes =
+        ft_table_new(sizeof(struct ft_recent_process_entry), sizeof(struct ft_recent_process_key),
+                     config->ranks_max, config->seed);
+    r->jobs = ft_table_new(sizeof(struct ft_recent_job_entry), FT_RECENT_NAME, config->ranks_max,
+                           config->seed);
     if (!r->ranks || !r->processes || !r->jobs) {
         ft_recent_free(r);
         return NULL;
@@ -86,7 +48,7 @@ struct ft_recent *ft_recent_new(const struct ft_recent_config *config)
 
 void ft_recent_free(struct ft_recent *r)
 {
-    struct rank_entry *e;
+    struct ft_recent_rank_entry *e;
     uint32_t index = 0;
 
     if (!r)
@@ -103,11 +65,12 @@ void ft_recent_free(struct ft_recent *r)
 
 /* An agent of another PID namespace than a job's does not know its processes: each rank is one
  * then. */
-static struct ft_recent_process *process_of(struct ft_recent *r, const struct rank_key *rank,
-                                            const char *host, uint32_t pid)
+static struct ft_recent_process *process_of(struct ft_recent *r,
+                                            const struct ft_recent_rank_key *rank, const char *host,
+                                            uint32_t pid)
 {
-    struct process_key key;
-    struct process_entry *e;
+    struct ft_recent_process_key key;
+    struct ft_recent_process_entry *e;
     bool fresh;
 
     memset(&key, 0, sizeof(key));
@@ -128,13 +91,14 @@ static struct ft_recent_process *process_of(struct ft_recent *r, const struct ra
 static void leave_process(struct ft_recent *r, struct ft_recent_process *p)
 {
     if (p && --p->ranks == 0)
-        ft_table_remove(r->processes, (char *)(void *)p - offsetof(struct process_entry, p));
+        ft_table_remove(r->processes,
+                        (char *)(void *)p - offsetof(struct ft_recent_process_entry, p));
 }
 
 static struct ft_recent_job *job_of(struct ft_recent *r, const char *job, const char *comm_id)
 {
     char name[FT_RECENT_NAME] = {0};
-    struct job_entry *e;
+    struct ft_recent_job_entry *e;
     bool fresh;
 
     snprintf(name, sizeof(name), "%s", job && *job ? job : comm_id);
@@ -148,9 +112,9 @@ static struct ft_recent_job *job_of(struct ft_recent *r, const char *job, const 
     return &e->j;
 }
 
-static struct rank_key rank_key(const char *comm_id, uint32_t rank)
+static struct ft_recent_rank_key rank_key(const char *comm_id, uint32_t rank)
 {
-    struct rank_key key;
+    struct ft_recent_rank_key key;
 
     memset(&key, 0, sizeof(key));
     snprintf(key.comm_id, sizeof(key.comm_id), "%s", comm_id);
@@ -158,7 +122,7 @@ static struct rank_key rank_key(const char *comm_id, uint32_t rank)
     return key;
 }
 
-static void forget_rows(struct ft_recent *r, struct rank_entry *e)
+static void forget_rows(struct ft_recent *r, struct ft_recent_rank_entry *e)
 {
     r->rows -= e->r.size + (size_t)FT_DELAYS_CELL_ROWS * e->r.delays.count;
     ft_delays_free(&e->r.delays);
@@ -173,7 +137,8 @@ static void forget_rows(struct ft_recent *r, struct rank_entry *e)
 }
 
 /* Another process has the rank now: what its forerunner did is of another run. */
-static int change_process(struct ft_recent *r, struct rank_entry *e, const char *host, uint32_t pid)
+static int change_process(struct ft_recent *r, struct ft_recent_rank_entry *e, const char *host,
+                          uint32_t pid)
 {
     struct ft_recent_process *p = process_of(r, &e->key, host, pid);
 
@@ -189,11 +154,11 @@ static int change_process(struct ft_recent *r, struct rank_entry *e, const char 
     return 0;
 }
 
-static struct rank_entry *rank_of(struct ft_recent *r, const char *comm_id, uint32_t rank,
-                                  const char *job)
+static struct ft_recent_rank_entry *rank_of(struct ft_recent *r, const char *comm_id, uint32_t rank,
+                                            const char *job)
 {
-    const struct rank_key key = rank_key(comm_id, rank);
-    struct rank_entry *e;
+    const struct ft_recent_rank_key key = rank_key(comm_id, rank);
+    struct ft_recent_rank_entry *e;
     bool fresh;
 
     e = ft_table_insert(r->ranks, &key, &fresh);
@@ -206,6 +171,7 @@ static struct rank_entry *rank_of(struct ft_recent *r, const char *comm_id, uint
     }
     memcpy(e->r.comm_id, key.comm_id, sizeof(key.comm_id));
     e->r.rank = rank;
+    e->r.before = e->job->last;
     if (e->job->last)
         e->job->last->next = &e->r;
     else
@@ -236,7 +202,8 @@ static bool grow(struct ft_recent *r, struct ft_recent_rank *rank, bool launched
     return true;
 }
 
-static void add_row(struct ft_recent *r, struct rank_entry *e, const struct ft_recent_row *row)
+static void add_row(struct ft_recent *r, struct ft_recent_rank_entry *e,
+                    const struct ft_recent_row *row)
 {
     struct ft_recent_rank *rank = &e->r;
 
@@ -280,8 +247,8 @@ static bool times_of(struct ft_recent_process *p, const Fabrictrace__Collective 
     return true;
 }
 
-static void take_delays(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Collective *c,
-                        int64_t now_ms)
+static void take_delays(struct ft_recent *r, struct ft_recent_rank_entry *e,
+                        const Fabrictrace__Collective *c, int64_t now_ms)
 {
     size_t room = r->rows < r->rows_max ? (r->rows_max - r->rows) / FT_DELAYS_CELL_ROWS : 0;
     uint32_t added = ft_delays_take(&e->r.delays, c, now_ms, room, &r->delays_refused);
@@ -305,8 +272,8 @@ static bool waits_for_all(const Fabrictrace__Collective *c)
 /* An operation of which only the launch is known: when the others have entered, it continues. It is
  * reported before those with transfers that began earlier, and so says nothing of these, unless its
  * process has none. */
-static void add_launch(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Collective *c,
-                       size_t function, struct ft_recent_row *row)
+static void add_launch(struct ft_recent *r, struct ft_recent_rank_entry *e,
+                       const Fabrictrace__Collective *c, size_t function, struct ft_recent_row *row)
 {
     row->function = (uint16_t)function;
     row->bytes = c->bytes;
@@ -319,7 +286,7 @@ static void add_launch(struct ft_recent *r, struct rank_entry *e, const Fabrictr
 }
 
 /* What ended before the operation in progress may be reported after that. */
-static void renumber_flight(struct ft_recent *r, struct rank_entry *e)
+static void renumber_flight(struct ft_recent *r, struct ft_recent_rank_entry *e)
 {
     struct ft_recent_row *row = &e->r.progress.row;
 
@@ -331,7 +298,7 @@ static void renumber_flight(struct ft_recent *r, struct rank_entry *e)
 int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, int64_t now_ms)
 {
     struct ft_recent_row row = {.peer = FT_RECENT_NO_PEER};
-    struct rank_entry *e;
+    struct ft_recent_rank_entry *e;
     size_t function;
 
     if (!c->comm_id || !*c->comm_id || strlen(c->comm_id) >= FT_RECENT_ID || !c->has_rank ||
@@ -398,8 +365,8 @@ static void take_transfers(struct ft_recent_progress *to, const Fabrictrace__Pro
 }
 
 /* The operation in progress as a row that did not end. */
-static bool take_flight(struct ft_recent *r, struct rank_entry *e, const Fabrictrace__Progress *p,
-                        struct ft_recent_row *row)
+static bool take_flight(struct ft_recent *r, struct ft_recent_rank_entry *e,
+                        const Fabrictrace__Progress *p, struct ft_recent_row *row)
 {
     size_t function =
         p->op && *p->op ? ft_functions_number(&r->functions, p->op) : FT_FUNCTIONS_MAX;
@@ -426,7 +393,7 @@ static bool take_flight(struct ft_recent *r, struct rank_entry *e, const Fabrict
 int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int64_t now_ms)
 {
     struct ft_recent_progress *to;
-    struct rank_entry *e;
+    struct ft_recent_rank_entry *e;
 
     if (!p->comm_id || !*p->comm_id || strlen(p->comm_id) >= FT_RECENT_ID || !p->has_rank ||
         !p->host || !*p->host)
@@ -451,106 +418,55 @@ int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int6
         .kernels_open = p->kernels_open,
     };
     to->in_flight = take_flight(r, e, p, &to->row);
+    if (to->in_flight)
+        r->sweep.kept[to->row.function] = true;
     take_transfers(to, p);
     e->job->fresh += to->standing;
     return 0;
 }
 
-static bool is_gone(const struct ft_recent_rank *rank)
+void ft_recent_forget(struct ft_recent *r, struct ft_recent_rank *rank)
 {
-    return rank->progress.process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+    struct ft_recent_rank_entry *e = ft_recent_entry(rank);
+    struct ft_recent_job *job = e->job;
+
+    if (r->sweep.at == rank)
+        r->sweep.at = rank->next;
+    *(rank->before ? &rank->before->next : &job->first) = rank->next;
+    *(rank->next ? &rank->next->before : &job->last) = rank->before;
+    job->ranks--;
+    forget_rows(r, e);
+    leave_process(r, rank->process);
+    ft_table_remove(r->ranks, e);
 }
 
 void ft_recent_leave(struct ft_recent *r, const char *comm_id, uint32_t rank, uint32_t pid)
 {
     struct ft_recent_rank *member = ft_recent_find(r, comm_id, rank);
+    struct ft_recent_job *job;
 
-    if (!member || !member->process || member->process->pid != pid || is_gone(member))
+    if (!member || !member->process || member->process->pid != pid || ft_recent_is_gone(member))
         return;
-    member->heard_ms = INT64_MIN / 2;
-    member->progress = (struct ft_recent_progress){.heard_ms = 0};
-    r->swept_ms = 0;
-}
-
-/* How long a process that died is remembered: as long as any other of the job may wait for it. */
-static int64_t gone_ms(const struct ft_recent_job *job, int64_t now_ms)
-{
-    for (const struct ft_recent_rank *rank = job->first; rank; rank = rank->next)
-        if (!is_gone(rank) && now_ms - rank->heard_ms <= SILENT_MS)
-            return GONE_MS;
-    return SILENT_MS;
-}
-
-/* Takes the silent ranks of a job out of its list. */
-static void age_job(struct ft_recent *r, struct ft_recent_job *job, int64_t now_ms)
-{
-    struct ft_recent_rank **at = &job->first, *rank;
-    int64_t gone = gone_ms(job, now_ms);
-
-    job->last = NULL;
-    while ((rank = *at)) {
-        struct rank_entry *e =
-            (struct rank_entry *)(void *)((char *)rank - offsetof(struct rank_entry, r));
-
-        /* This host's clock was set back. */
-        if (rank->heard_ms > now_ms)
-            rank->heard_ms = now_ms;
-        if (now_ms - rank->heard_ms <= (is_gone(rank) ? gone : SILENT_MS)) {
-            job->last = rank;
-            at = &rank->next;
-            continue;
-        }
-        *at = rank->next;
-        forget_rows(r, e);
-        leave_process(r, rank->process);
-        job->ranks--;
-        ft_table_remove(r->ranks, e);
-    }
-}
-
-/* An operation in progress has its function in no row. */
-static void age_functions(struct ft_recent *r)
-{
-    bool kept[FT_FUNCTIONS_MAX] = {false};
-    const struct rank_entry *e;
-    uint32_t index = 0;
-
-    while ((e = ft_table_next(r->ranks, &index)))
-        if (e->r.progress.in_flight)
-            kept[e->r.progress.row.function] = true;
-    ft_functions_age(&r->functions, kept);
-}
-
-void ft_recent_age(struct ft_recent *r, int64_t now_ms,
-                   void (*over)(void *arg, const struct ft_recent_job *job), void *arg)
-{
-    uint32_t index = 0;
-    struct job_entry *e;
-
-    if (now_ms >= r->swept_ms && now_ms - r->swept_ms < SWEEP_MS)
+    job = ft_recent_entry(member)->job;
+    ft_recent_forget(r, member);
+    if (job->first || job->has_left)
         return;
-    r->swept_ms = now_ms;
-    while ((e = ft_table_next(r->jobs, &index))) {
-        age_job(r, &e->j, now_ms);
-        if (e->j.first)
-            continue;
-        over(arg, &e->j);
-        ft_table_remove(r->jobs, e);
-    }
-    age_functions(r);
+    job->has_left = true;
+    job->next_left = r->left;
+    r->left = job;
 }
 
 struct ft_recent_job *ft_recent_next(const struct ft_recent *r, uint32_t *index)
 {
-    struct job_entry *e = ft_table_next(r->jobs, index);
+    struct ft_recent_job_entry *e = ft_table_next(r->jobs, index);
 
     return e ? &e->j : NULL;
 }
 
 struct ft_recent_rank *ft_recent_find(const struct ft_recent *r, const char *comm_id, uint32_t rank)
 {
-    const struct rank_key key = rank_key(comm_id, rank);
-    struct rank_entry *e = ft_table_find(r->ranks, &key);
+    const struct ft_recent_rank_key key = rank_key(comm_id, rank);
+    struct ft_recent_rank_entry *e = ft_table_find(r->ranks, &key);
 
     return e ? &e->r : NULL;
 }

@@ -91,9 +91,9 @@ struct ft_recent_rank {
     uint32_t peer_count;
     uint64_t first_number, last_number, numbers; /* of all that was reported, and how many */
     struct ft_recent_progress progress;
-    bool wrapped;                /* older rows were forgotten */
-    struct ft_delays delays;     /* of its steps to its peers */
-    struct ft_recent_rank *next; /* of the job, in the order of their coming */
+    bool wrapped;                         /* older rows were forgotten */
+    struct ft_delays delays;              /* of its steps to its peers */
+    struct ft_recent_rank *next, *before; /* of the job, in the order of their coming */
 };
 
 /* A process: what all of its ranks share. One that is not known has one of them: whether another
@@ -119,6 +119,8 @@ struct ft_recent_job {
     size_t ranks, rows;
     uint64_t fresh;            /* rows that came since the caller set it to 0 */
     int64_t due_ms, looked_ms; /* the caller's */
+    bool has_left;             /* its last rank left in order */
+    struct ft_recent_job *next_left;
     /* The pair that was named last for a link that makes it stall (stalled.h). */
     struct {
         char comm_id[FT_RECENT_ID];
@@ -143,9 +145,9 @@ int ft_recent_progress(struct ft_recent *recent, const Fabrictrace__Progress *p,
  * that stays: others may wait for it. */
 void ft_recent_leave(struct ft_recent *recent, const char *comm_id, uint32_t rank, uint32_t pid);
 
-/* Forgets what nobody spoke of for long; over() is called for a job that has no ranks left. Cheap
- * unless it is time to. */
-void ft_recent_age(struct ft_recent *recent, int64_t now_ms,
+/* Forgets what nobody spoke of for long; over() is called for a job that has no ranks left. Looks
+ * at so many ranks, and at none unless it is time to; true: there is more. */
+bool ft_recent_age(struct ft_recent *recent, int64_t now_ms, uint64_t work,
                    void (*over)(void *arg, const struct ft_recent_job *job), void *arg);
 
 /* Iterates from *index 0 on; NULL at the end. */

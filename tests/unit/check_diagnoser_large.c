@@ -297,7 +297,8 @@ static void look_a_little(void)
     struct ft_diagnoser_surroundings all = around;
 
     all.events = events;
-    for (int i = 0; i < 4 && !ft_diagnoser_looking(diagnoser); i++)
+    /* Before it, each rank is looked at whether it has been silent for long. */
+    for (uint32_t i = 0; i < 4 * ranks && !ft_diagnoser_looking(diagnoser); i++)
         ft_diagnoser_step(diagnoser, now_ms, 1, &all);
     ck_assert(ft_diagnoser_looking(diagnoser));
 }

@@ -116,6 +116,12 @@ tests_unit_check_functions_SOURCES = tests/unit/check_functions.c tests/unit/uni
 tests_unit_check_functions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_functions_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_recent
+TESTS += tests/unit/check_recent
+tests_unit_check_recent_SOURCES = tests/unit/check_recent.c tests/unit/unit.h
+tests_unit_check_recent_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_recent_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_delays
 TESTS += tests/unit/check_delays
 tests_unit_check_delays_SOURCES = tests/unit/check_delays.c tests/unit/unit.h
