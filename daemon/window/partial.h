@@ -40,10 +40,18 @@ static inline bool ft_partial_behind(const struct ft_partial_origin *origin)
 bool ft_partial_owns(const struct ft_partial_origin *origin, const struct ft_tuple *tuple,
                      int64_t end_ms);
 
-/* The loads of the window that the join closes, as records of some 1,000 links. */
-void ft_partial_emit(const struct ft_partial_origin *origin, const struct ft_loads *loads,
-                     const struct ft_join *join, uint32_t window, const struct ft_span *span,
-                     bool partial, const struct ft_emitter *emitter);
+struct ft_partial_said;
+
+/* The loads of the window that the join closes, as records of some 1,000 links. Borrowed until it
+ * is freed: origin, loads and join. NULL: nothing is said of this window, also without memory. */
+struct ft_partial_said *ft_partial_say(const struct ft_partial_origin *origin,
+                                       const struct ft_loads *loads, const struct ft_join *join,
+                                       uint32_t window, const struct ft_span *span, bool partial,
+                                       const struct ft_emitter *emitter);
+
+/* A step, a record at most. *work: in flows of a window's close. False: that was all. */
+bool ft_partial_say_step(struct ft_partial_said *said, uint32_t *work);
+void ft_partial_said_free(struct ft_partial_said *said);
 
 /* Ascending. */
 struct ft_partition_list {

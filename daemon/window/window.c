@@ -22,6 +22,7 @@ enum phase {
     PHASE_IDLE,
     PHASE_CONGESTION,
     PHASE_FLOWS,
+    PHASE_SAID,
     PHASE_PARTS,
     PHASE_LINKS,
     PHASE_GROUPS,
@@ -55,6 +56,7 @@ struct ft_window {
     int64_t complete_from_ms; /* records are taken since then */
     bool partial;             /* the window that is closed began before that */
     struct ft_span span, last;
+    struct ft_partial_said *said;                  /* of a member, in its phase */
     struct ft_partition_list missing, unaccounted; /* of the aggregator */
     const struct ft_losses *losses;                /* NULL: no program accounts */
     struct ft_window_stats stats;
@@ -91,6 +93,7 @@ void ft_window_free(struct ft_window *w)
     ft_figures_work_free(w->figures);
     ft_underused_free(w->underused);
     ft_lossy_links_free(w->lossy);
+    ft_partial_said_free(w->said);
     ft_loads_free(&w->loads);
     free(w);
 }
@@ -475,15 +478,13 @@ static void finish(struct ft_window *w)
     w->phase = PHASE_IDLE;
 }
 
-/* All flows of this daemon are in the loads. */
-static void end_flows(struct ft_window *w)
+/* All flows of this daemon are in the loads, and a member has said them. */
+static void end_said(struct ft_window *w)
 {
-    w->phase = PHASE_LINKS;
-    if (w->config.origin) {
-        ft_partial_emit(w->config.origin, &w->loads, w->join, w->number, &w->span, w->partial,
-                        &w->emitter);
-        w->phase = PHASE_HASHES;
-    }
+    ft_partial_said_free(w->said);
+    w->said = NULL;
+    w->phase = w->config.origin ? PHASE_HASHES : PHASE_LINKS;
+    w->cursor = 0;
     if (!w->config.partials)
         return;
     ft_partials_begin(w->config.partials, w->span.start_ms, &w->missing);
@@ -519,8 +520,16 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
                 close_flow(w, w->cursor++);
                 break;
             }
-            end_flows(w);
-            w->cursor = 0;
+            if (w->config.origin)
+                w->said = ft_partial_say(w->config.origin, &w->loads, w->join, w->number, &w->span,
+                                         w->partial, &w->emitter);
+            w->phase = PHASE_SAID;
+            break;
+        case PHASE_SAID:
+            work = 1;
+            if (!w->said || !ft_partial_say_step(w->said, &work))
+                end_said(w);
+            spend(&items, work);
             break;
         case PHASE_PARTS:
             if (!ft_partials_step(w->config.partials, w->number, &w->loads, w->join, &work))

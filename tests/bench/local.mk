@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_PROGRAMS += tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_hashes tests/bench/bench_join \
 	tests/bench/bench_pairing tests/bench/bench_partials tests/bench/bench_ranks tests/bench/bench_rdma \
-	tests/bench/count tests/bench/fabric_flood tests/bench/flood
+	tests/bench/bench_steps tests/bench/count tests/bench/fabric_flood tests/bench/flood
 
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = proto/libftproto.a lib/base/libftbase.a $(PROTOBUFC_LIBS) \
@@ -28,6 +28,9 @@ tests_bench_bench_ranks_LDADD = $(DAEMON_LIBS)
 tests_bench_bench_rdma_SOURCES = tests/bench/bench_rdma.c tests/unit/nldev_bytes.h
 tests_bench_bench_rdma_LDADD = agent/libftagent.a proto/libftproto.a lib/base/libftbase.a $(XXHASH_LIBS)
 
+tests_bench_bench_steps_SOURCES = tests/bench/bench_steps.c tests/unit/leafspine.h
+tests_bench_bench_steps_LDADD = $(DAEMON_LIBS)
+
 # Run by themselves; the first needs root and snmpd, the third valgrind, the last perf.
 EXTRA_DIST += tests/bench/snmp_scale.py tests/bench/nccl_cost.py tests/bench/psn_cost.py tests/bench/srv6_cost.py tests/bench/rooms.py
 
@@ -36,7 +39,7 @@ EXTRA_DIST += tests/bench/snmp_scale.py tests/bench/nccl_cost.py tests/bench/psn
 bench: tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_hashes \
 	tests/bench/bench_join tests/bench/bench_nccl \
 	tests/bench/bench_pairing tests/bench/bench_partials tests/bench/bench_ranks tests/bench/bench_rdma \
-	tests/bench/flood \
+	tests/bench/bench_steps tests/bench/flood \
 	switchpoll/fabrictrace-switchpoll $(nccl_plugin)
 	tests/bench/bench_decode
 	tests/bench/bench_diagnosis
@@ -48,6 +51,7 @@ bench: tests/bench/bench_decode tests/bench/bench_diagnosis tests/bench/bench_ha
 	tests/bench/bench_partials
 	tests/bench/bench_ranks
 	tests/bench/bench_rdma
+	tests/bench/bench_steps
 	$(srcdir)/tests/bench/workers.py || :
 
 tests_bench_flood_SOURCES = tests/bench/flood.c

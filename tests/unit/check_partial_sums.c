@@ -310,5 +310,90 @@ START_TEST(sums_are_those_of_a_look_at_all)
 }
 END_TEST
 
-FT_UNIT_MAIN("partial sums", a_time_to_come_is_not_taken, counts_that_cannot_be_are_not_taken,
+/* What came of a member's records. */
+static struct {
+    uint32_t records, pieces, links, groups, elephants;
+} heard;
+
+static void hear(void *arg, const Fabrictrace__Record *record)
+{
+    const Fabrictrace__Partial *m = record->partial;
+
+    (void)arg;
+    ck_assert_int_eq(record->kind_case, FABRICTRACE__RECORD__KIND_PARTIAL);
+    ck_assert_uint_eq(m->piece, heard.records++);
+    ck_assert(heard.records == 1 || m->pieces == heard.pieces);
+    ck_assert(m->has_flows == (m->piece == 0));
+    ck_assert_uint_le(m->n_links + m->n_groups + m->n_elephants, 1000);
+    ck_assert(m->n_links + m->n_groups + m->n_elephants > 0 || m->pieces == 1);
+    heard.pieces = m->pieces;
+    heard.links += (uint32_t)m->n_links;
+    heard.groups += (uint32_t)m->n_groups;
+    heard.elephants += (uint32_t)m->n_elephants;
+}
+
+/* Of a fabric with 1,152 ports and 64 groups up. */
+static void say_some(uint32_t links, uint32_t groups, uint32_t elephants)
+{
+    static const struct ft_join_config config = {.flows_max = 16, .window_ms = WINDOW_MS};
+    struct ft_topology *t = leafspine(64, 8, 2);
+    struct ft_join *join = ft_join_new(&config, t, &(struct ft_join_hooks){.arg = NULL});
+    const struct ft_span span = {window_at(0), window_at(1)};
+    const struct ft_emitter emitter = {hear, NULL};
+    const uint32_t partition = 0;
+    const struct ft_partial_origin origin = {
+        .source = "a", .partitions = &partition, .partition_count = 1, .partitions_all = 2};
+    Fabrictrace__Victim victim = FABRICTRACE__VICTIM__INIT;
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    struct ft_loads loads = {.link = NULL};
+    struct ft_partial_said *said;
+    uint32_t work;
+
+    ck_assert(t && join && ft_loads_init(&loads, t) == 0);
+    ck_assert_uint_le(links, ft_topology_ports(t));
+    ck_assert_uint_le(groups, ft_topology_groups(t));
+    victim.flow = &flow;
+    for (uint32_t i = 0; i < links; i++)
+        loads.link[ft_topology_ports(t) - 1 - i].bytes = 1;
+    for (uint32_t i = 0; i < groups; i++)
+        loads.unplaced[i] = 1;
+    for (uint32_t i = 0; i < elephants; i++)
+        ft_loads_keep_elephant(&loads, i % ft_topology_ports(t), &victim);
+    memset(&heard, 0, sizeof(heard));
+    said = ft_partial_say(&origin, &loads, join, 1000, &span, false, &emitter);
+    ck_assert_ptr_nonnull(said);
+    for (bool more = true; more;) {
+        uint32_t before = heard.records;
+
+        more = ft_partial_say_step(said, &work);
+        ck_assert_uint_ge(work, 1);
+        ck_assert_uint_le(work, 1400);
+        ck_assert_uint_le(heard.records, before + 1);
+    }
+    ft_partial_said_free(said);
+    ft_loads_free(&loads);
+    ft_join_free(join);
+    ft_topology_free(t);
+    ck_assert_uint_eq(heard.records, heard.pieces);
+    ck_assert_uint_eq(heard.links, links);
+    ck_assert_uint_eq(heard.groups, groups);
+    ck_assert_uint_eq(heard.elephants, elephants);
+    ck_assert_uint_eq(heard.pieces,
+                      links + groups + elephants ? (links + groups + elephants + 999) / 1000 : 1);
+}
+
+/* In steps of one record at most, and as many records as each of them says. */
+START_TEST(all_is_said_in_as_many_records_as_it_takes)
+{
+    static const uint32_t counts[][3] = {
+        {0, 0, 0},       {1, 0, 0},       {999, 1, 0}, {1000, 0, 1}, {1000, 0, 1000}, {1001, 0, 0},
+        {1100, 64, 836}, {1100, 64, 837}, {0, 0, 999}, {0, 0, 1000}, {0, 0, 5001},    {0, 3, 2997}};
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        say_some(counts[i][0], counts[i][1], counts[i][2]);
+}
+END_TEST
+
+FT_UNIT_MAIN("partial sums", all_is_said_in_as_many_records_as_it_takes,
+             a_time_to_come_is_not_taken, counts_that_cannot_be_are_not_taken,
              marks_that_cannot_be_are_not_taken, sums_are_those_of_a_look_at_all)
