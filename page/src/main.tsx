@@ -208,9 +208,16 @@ function Page(): JSX.Element {
     const View = VIEW[route.view] ?? FabricView;
     const where = [route.view, ...route.names].join('/');
     useEffect(() => {
-        document.title = `${clean(route.names.join(' ') || (NAV.find((n) => n[0] === route.view)?.[1] ?? ''))} · ${clean(fabric?.name ?? '')} · fabrictrace`;
-        arrive();
-    }, [where, fabric?.name]);
+        document.title = `${standing + ill > 0 ? `(${standing + ill}) ` : ''}${clean(route.names.join(' ') || (NAV.find((n) => n[0] === route.view)?.[1] ?? ''))} · ${clean(fabric?.name ?? '')} · fabrictrace`;
+    }, [where, fabric?.name, standing + ill]);
+    useEffect(arrive, [where, fabric?.name]);
+    // What the focus was on has gone with the view before: keys, and who listens, go on with this one.
+    const shownBefore = useRef(where);
+    useEffect(() => {
+        if (shownBefore.current === where) return;
+        shownBefore.current = where;
+        if (document.activeElement === document.body) document.querySelector('main')?.focus({ preventScroll: true });
+    }, [where]);
     return (
         <>
             <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.querySelector('main')?.focus(); }}>To the view</a>

@@ -483,6 +483,12 @@ async function night(page, url) {
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     check('and go on from where they were', await focus() === 'Hosts', await focus());
+    await page.getByRole('link', { name: 'leaf1 Ethernet49', exact: true }).first().focus();
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.querySelector('main h1')?.textContent === 'Link leaf1 Ethernet49' && document.activeElement.tagName === 'MAIN');
+    await settled(page);
+    await page.keyboard.press('Tab');
+    check('where a link leads, keys go on with the first of what is shown', await page.evaluate(() => document.activeElement.closest('main') !== null && document.activeElement.textContent) === 'leaf1', await focus());
     await page.setViewportSize({ width: 390, height: 844 });
     for (const view of ['fabric', 'imbalance', 'flow/10.1.0.1:49152-10.1.2.2']) {
         await shown(page, url, view);
