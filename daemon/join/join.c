@@ -158,16 +158,29 @@ uint32_t ft_join_newest(const struct ft_join *j)
     return j->newest;
 }
 
-void ft_join_restart(struct ft_join *j, uint32_t window)
+bool ft_join_forget(struct ft_join *j, uint32_t work)
 {
-    uint32_t ports = ft_topology_ports(j->t), index = 0;
     struct ft_flow *flow;
 
-    while ((flow = ft_table_next(j->flows, &index))) {
+    for (; work > 0 && (flow = ft_table_next(j->flows, &j->forgotten)); work--) {
         release(j, flow);
         ft_table_remove(j->flows, flow);
         j->stats.flows_removed++;
     }
+    if (work == 0)
+        return true;
+    j->forgotten = 0;
+    return false;
+}
+
+void ft_join_restart(struct ft_join *j, uint32_t window)
+{
+    uint32_t ports = ft_topology_ports(j->t);
+
+    /* Those that came while others were forgotten. */
+    j->forgotten = 0;
+    while (ft_join_forget(j, UINT32_MAX))
+        ;
     memset(j->marks, 0, ports * sizeof(*j->marks));
     memset(j->depths, 0, ports * sizeof(*j->depths));
     ft_sampled_restart(j->sampled);

@@ -433,6 +433,9 @@ void ft_join_close(struct ft_join *join);
 /* The newest window that took a record; 0 before the first. */
 uint32_t ft_join_newest(const struct ft_join *join);
 
+/* Forgets so many of the flows, for ft_join_restart() to follow; true: there are more. */
+bool ft_join_forget(struct ft_join *join, uint32_t work);
+
 /* Forgets every flow and whatever was counted, and opens a window that may be an older one: the
  * clock went back, and what is known seems to come from the future. Not while one is sealed. */
 void ft_join_restart(struct ft_join *join, uint32_t window);

@@ -33,15 +33,16 @@ struct ft_join {
     struct ft_outages *outages;
     struct ft_holds *holds; /* of those who sample, by their packet numbers */
     struct ft_trust trust;
-    size_t beside;     /* bytes that flows have beside their entries */
-    int64_t heard_ms;  /* time of the newest sample */
-    int64_t moved_ms;  /* since when a flow has been on the path that it moved to last */
-    uint32_t window;   /* lowest open */
-    uint32_t newest;   /* that took a record */
-    bool sealed;       /* it takes no more */
-    bool recalling;    /* samples may be of closed windows */
-    bool sweeping;     /* unreferenced names are being collected until this window closes */
-    uint32_t judge_at; /* entries from here to judge_end are to be judged by a new topology */
+    size_t beside;      /* bytes that flows have beside their entries */
+    int64_t heard_ms;   /* time of the newest sample */
+    int64_t moved_ms;   /* since when a flow has been on the path that it moved to last */
+    uint32_t window;    /* lowest open */
+    uint32_t newest;    /* that took a record */
+    bool sealed;        /* it takes no more */
+    uint32_t forgotten; /* up to where flows were, of ft_join_forget() */
+    bool recalling;     /* samples may be of closed windows */
+    bool sweeping;      /* unreferenced names are being collected until this window closes */
+    uint32_t judge_at;  /* entries from here to judge_end are to be judged by a new topology */
     uint32_t judge_end;
     /* The last judgement and its flow: both are used to publish the path and to assign bytes to
      * links, as long as nothing changed since. NULL: something did. */

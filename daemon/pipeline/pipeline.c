@@ -191,6 +191,7 @@ static void start_over(struct ft_pipeline *p, int64_t now_ms)
         ft_discovery_set_back(p->stages.discovery, now_ms);
     ft_stages_restart_pairing(&p->stages, &p->config, &p->hooks);
     p->stats.restarts++;
+    p->set_back = false;
 }
 
 static void skip_gap(struct ft_pipeline *p, int64_t now_ms)
@@ -227,7 +228,10 @@ static bool advance_windows(struct ft_pipeline *p, int64_t now_ms, uint32_t item
             return true;
         if (ft_join_window(p->stages.join) == 0)
             return false;
-        if (went_back(p, now_ms))
+        p->set_back |= went_back(p, now_ms);
+        if (p->set_back && ft_join_forget(p->stages.join, items))
+            return true;
+        if (p->set_back)
             start_over(p, now_ms);
         skip_gap(p, now_ms);
         if (!is_due(p, now_ms))
@@ -257,7 +261,7 @@ bool ft_pipeline_waits(struct ft_pipeline *p)
 {
     if (p->hurry)
         ft_pipeline_complete(p);
-    while (p->hurry && closes_late(p))
+    while (p->hurry && (p->set_back || closes_late(p)))
         advance_windows(p, p->advanced_ms, UINT32_MAX);
     return ft_pipeline_in_progress(p) || closes_late(p);
 }

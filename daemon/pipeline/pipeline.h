@@ -93,7 +93,8 @@ int ft_pipeline_set_topology(struct ft_pipeline *p, struct ft_topology *topology
 
 /* Whether the fabric is being looked at anew, flows are being judged by another topology, a job is
  * being diagnosed, or remote queue pairs are being looked for: ft_pipeline_advance() continues with
- * that. A record that comes meanwhile ends it in one step, so whoever has many of them waits. */
+ * that. A record that comes meanwhile ends it in one step, so whoever has many of them waits. So it
+ * does while flows are forgotten since the clock was set back; a record is late until that ends. */
 bool ft_pipeline_in_progress(const struct ft_pipeline *p);
 
 /* While this is on, what is in progress is completed at once instead of being waited for. */

@@ -60,6 +60,7 @@ struct ft_pipeline {
     struct ft_numbered numbers[FT_JOIN_BATCH];
     size_t gathered;
     bool recalling; /* what another daemon had */
+    bool set_back;  /* this host's clock was: flows are being forgotten */
     bool hurry;     /* nothing that is in progress is waited for */
     bool gap;       /* what comes next does not follow what came */
 };

@@ -136,7 +136,7 @@ static bool is_building(const struct ft_pipeline *p)
 
 bool ft_pipeline_in_progress(const struct ft_pipeline *p)
 {
-    return is_building(p) || ft_join_judging_all(p->stages.join) ||
+    return p->set_back || is_building(p) || ft_join_judging_all(p->stages.join) ||
            (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser)) ||
            (p->stages.pairing && ft_pairing_sweeping(p->stages.pairing));
 }

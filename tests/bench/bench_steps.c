@@ -143,17 +143,23 @@ static void bench_join(struct ft_topology *t, uint32_t flows)
                                           .idle_ms = 60000,
                                           .trust_topology = true};
     struct ft_join *join = ft_join_new(&config, t, &(struct ft_join_hooks){.arg = NULL});
-    double start;
+    double start, took, all = 0, longest = 0;
 
     if (!join)
         abort();
     for (uint32_t i = 0; i < flows; i++)
         observe(join, i, START_MS);
     printf("%zu flows\n", ft_join_flows(join));
+    for (bool more = true; more; all += took) {
+        start = cpu_s();
+        more = ft_join_forget(join, SLICE);
+        took = cpu_s() - start;
+        longest = took > longest ? took : longest;
+    }
     start = cpu_s();
     ft_join_restart(join, 1);
-    start = cpu_s() - start;
-    say("a clock is set back", start, start);
+    took = cpu_s() - start;
+    say("a clock is set back", all + took, took > longest ? took : longest);
     ft_join_free(join);
 }
 
