@@ -62,6 +62,8 @@ all:
 	@:
 check:
 	@[ -z "$(TESTS)" ] || sh ./unit
+tests/nccl/job:
+	@:
 check-headers:
 	@echo "2 passed, 0 failed, 0 skipped"
 MAKEFILE
@@ -102,6 +104,10 @@ says tests/plan/run_astra.py 0 "skipped: a real ASTRA-sim" "0 passed, 0 failed, 
 says tests/snmp/check_snmp.py 0 "skipped: SNMP: lacks snmpget" "2 passed, 0 failed, 1 skipped"
 says tests/rxe/run.py 77 "no guest can be run"
 says tests/golden/valgrind.sh 0 "4 passed, 0 failed, 0 skipped"
+put tests/faults/run.py <<'FAULTS'
+#!/bin/sh
+[ "$*" = "--build $PWD --for 1h --kills 3" ] && echo "5 passed, 0 failed, 0 skipped"
+FAULTS
 says tests/bare/run.sh 0 "bare: steps \$*" "9 passed, 0 failed, 1 skipped"
 
 expect "what passes is counted" 0 '^4 passed, 0 failed, 0 skipped$' valgrind
@@ -126,6 +132,8 @@ expect "quick is named" 0 '^quick: unit headers lint' --list
 expect "quick runs neither labs nor guests" 0 '^12 passed, 0 failed, 0 skipped$' quick
 expect "bare takes the steps after it" 0 '^    bare: steps /.* lint gpu$' bare lint gpu
 expect "and may lack a GPU" 0 '^9 passed, 0 failed, 1 skipped$' bare
+expect "faults takes how long they last" 0 '^5 passed, 0 failed, 0 skipped$' faults --for 1h --kills 3 "$tree/asks-not"
+expect "other steps take no options" 64 "no step '--for'" lint --for 1h
 expect "an unknown step is refused" 64 "no step 'nonsense'" nonsense
 expect "so it is after bare" 64 "no step 'nonsense'" bare nonsense
 exit $failed
