@@ -134,7 +134,7 @@ int ft_hash_prove(struct ft_hash_model *m, const struct ft_hash_flow *const *flo
     for (uint32_t part = 0; !rc && part < FT_HASH_PARTS; part++) {
         size_t n = values_of(part, flows, count, seen + used);
         uint32_t rank = directions(part, flows, count, rows);
-        bool proven = is_ruled_out(m, part, n, rank, members), depends;
+        bool proven = is_ruled_out(m, part, n, rank, members), depends = false;
 
         rc = ft_hash_depends(m, ALL & ~parts[part], &depends);
         m->seen_at[part] = used;
