@@ -13,7 +13,7 @@ const WINDOW_MS = 600_000;
 /** How many windows ago: 60 of them, then one, then 100 to the last. */
 const kept = (ago) => ago >= 300 || ago === 200 || ago < 100;
 
-/** The texts that are drawn on canvases from now on. */
+/** The texts that are drawn on canvases from now on; no line of dashes is, which at some hours lies over the other. */
 async function listen(page) {
     await page.addInitScript(() => {
         window.drawn = [];
@@ -22,11 +22,14 @@ async function listen(page) {
             window.drawn.push(String(text));
             return fillText.call(this, text, ...rest);
         };
+        const { stroke } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.stroke = function (...path) {
+            if (this.getLineDash().length === 0) stroke.apply(this, path);
+        };
     });
 }
 
-/** The pieces of the line of a chart, from left to right: [first, last] column of each. Where the line of chance is drawn
- * over it a column or two are missing: the gap of a window is wider. */
+/** The pieces of the line of a chart, from left to right: [first, last] column of each. */
 function pieces(page) {
     return page.evaluate(() => {
         const canvas = document.querySelector('.chart canvas');
@@ -41,7 +44,7 @@ function pieces(page) {
                 is = data[i + 3] > 180 && Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 60;
             }
             const last = found[found.length - 1];
-            if (is && last && x - last[1] <= 3) last[1] = x;
+            if (is && last && x - last[1] === 1) last[1] = x;
             else if (is) found.push([x, x]);
         }
         return found;

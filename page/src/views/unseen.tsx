@@ -11,7 +11,7 @@ function Where({ f }: { f: Finding }): JSX.Element {
     if (f.switch && f.port) return <PortLink sw={f.switch} port={f.port} />;
     if (f.switch) return <SwitchLink name={f.switch} />;
     if (f.host) return <><HostLink name={f.host} /> {f.device ?? ''}</>;
-    return <>the whole</>;
+    return <>the fabric</>;
 }
 
 interface LossRow {
@@ -64,7 +64,8 @@ export function UnseenView(): JSX.Element {
                         { key: 'program', title: 'Program', cell: (r) => r.program, by: (r) => r.program },
                         { key: 'source', title: 'Source', minor: true, cell: (r) => r.source, by: (r) => r.source },
                         { key: 'stage', title: 'Stage', cell: (r) => r.stage, by: (r) => r.stage },
-                        { key: 'received', title: 'Received', num: true, cell: (r) => `${count(r.received)} ${r.unit}`, by: (r) => r.received },
+                        { key: 'received', title: 'Received', num: true, cell: (r) => count(r.received), by: (r) => r.received },
+                        { key: 'unit', title: 'Of', minor: true, cell: (r) => r.unit, by: (r) => r.unit },
                         { key: 'dropped', title: 'Dropped', num: true, cell: (r) => count(r.dropped), by: (r) => r.dropped },
                         { key: 'why', title: 'Why', cell: (r) => r.why },
                     ]} />}
