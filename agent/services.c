@@ -7,6 +7,7 @@
 #include <sysexits.h>
 
 #include "lib/base/log.h"
+#include "lib/io/local_users.h"
 #include "proto/probe_request.h"
 
 #define ERROR_BYTES 512
@@ -24,6 +25,7 @@ static int start_jobs(struct ft_services *services, const struct ft_services_fro
         .quiet_ns = s->nccl_quiet_ns,
         .reports_per_s = (uint32_t)s->nccl_reports_per_s,
         .seed = from->seed,
+        .users = services->users,
     };
     char error[ERROR_BYTES];
 
@@ -46,6 +48,7 @@ static int start_plans(struct ft_services *services, const struct ft_services_fr
         .folder = s->plan_folder,
         .host = from->host,
         .source = from->source,
+        .users = services->users,
     };
     char error[ERROR_BYTES];
 
@@ -101,8 +104,10 @@ static int start_states(struct ft_services *services, const struct ft_services_f
 
 int ft_services_start(struct ft_services *s, const struct ft_services_from *from)
 {
-    int code = start_jobs(s, from);
+    int code;
 
+    s->users = ft_local_users_new("/etc/subuid", "/etc/passwd");
+    code = s->users ? start_jobs(s, from) : EX_OSERR;
     if (code == EX_OK)
         code = start_plans(s, from);
     if (code == EX_OK)
@@ -124,6 +129,7 @@ void ft_services_free(struct ft_services *s)
     ft_probes_free(s->probes);
     ft_plans_free(s->plans);
     ft_jobs_free(s->jobs);
+    ft_local_users_free(s->users);
 }
 
 void ft_services_notice(const struct ft_services *s, const uint8_t *payload, size_t len)

@@ -18,6 +18,7 @@
 
 /* NULL: off. Begins as zeros. */
 struct ft_services {
+    struct ft_local_users *users;
     struct ft_jobs *jobs;
     struct ft_plans *plans;
     struct ft_probes *probes;

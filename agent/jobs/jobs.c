@@ -22,6 +22,7 @@
 #include "agent/jobs/tally.h"
 #include "lib/base/log.h"
 #include "lib/io/listen_local.h"
+#include "lib/io/local_users.h"
 #include "lib/io/loop.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -246,14 +247,14 @@ static void on_silent(void *arg)
     end_job(job, true);
 }
 
-/* One user cannot take all connections: a quarter is left to others, and silent connections are
- * few. */
-static bool has_room(const struct ft_jobs *jobs, uid_t uid)
+/* One user, with all IDs, cannot take all connections: a quarter is left to others, and silent
+ * connections are few. */
+static bool has_room(const struct ft_jobs *jobs, uint64_t user)
 {
     size_t silent = 0, own = 0, most = jobs->config.jobs_max - jobs->config.jobs_max / 4;
 
     for (const struct ft_job *job = jobs->first; job; job = job->next)
-        if (job->uid == uid) {
+        if (job->user == user) {
             own++;
             silent += !job->rings;
         }
@@ -287,6 +288,7 @@ static void on_connection(void *arg)
     socklen_t len = sizeof(peer);
     int fd = accept4(jobs->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     struct ft_job *job;
+    uint64_t user;
 
     if (fd < 0) {
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
@@ -294,7 +296,8 @@ static void on_connection(void *arg)
         return;
     }
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-    job = has_room(jobs, peer.uid) ? calloc(1, sizeof(*job)) : NULL;
+    user = ft_local_users_of(jobs->config.users, peer.uid);
+    job = has_room(jobs, user) ? calloc(1, sizeof(*job)) : NULL;
     if (!job) {
         warn(jobs, (uint32_t)peer.pid, "rejected: too many jobs are connected, or send nothing");
         jobs->refused++;
@@ -303,7 +306,7 @@ static void on_connection(void *arg)
     }
     job->jobs = jobs;
     job->fd = fd;
-    job->uid = peer.uid;
+    job->user = user;
     job->who =
         (struct ft_job_identity){.host = jobs->config.host, .job = "", .pid = (uint32_t)peer.pid};
     job->next = jobs->first;

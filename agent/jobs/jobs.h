@@ -15,8 +15,9 @@
 #include "agent/report/uplink.h"
 #include "lib/base/account.h"
 
-struct ft_loop;
 struct ft_jobs;
+struct ft_local_users;
+struct ft_loop;
 
 /* The host's name is borrowed for good. */
 struct ft_jobs_config {
@@ -29,6 +30,7 @@ struct ft_jobs_config {
     int64_t quiet_ns;       /* without a movement, a rank is reported as standing */
     uint32_t reports_per_s; /* of one process */
     uint64_t seed;
+    struct ft_local_users *users; /* borrowed; NULL: each user ID is a user */
 };
 
 /* Listens, readable for every user. NULL with a complaint. */

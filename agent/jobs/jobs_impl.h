@@ -30,7 +30,7 @@ struct ft_job {
     int fd;
     struct ft_watch *watch;
     struct ft_watch *deadline; /* for its hello */
-    uid_t uid;
+    uint64_t user;
     uint64_t capped;        /* of its events, written to its rings */
     struct ft_rings *rings; /* NULL until its memory has come */
     struct ft_collectives *collectives;

@@ -165,7 +165,7 @@ static void note_turn(struct ft_job *job)
 {
     job->turn = ++job->jobs->turn;
     for (struct ft_job *other = job->jobs->first; other; other = other->next)
-        if (other->uid == job->uid)
+        if (other->user == job->user)
             other->user_turn = job->turn;
 }
 

@@ -16,18 +16,18 @@ struct ft_kept *ft_kept_find(struct ft_kept_plans *plans, uid_t uid, const char 
     return NULL;
 }
 
-static size_t count_of(const struct ft_kept_plans *plans, uid_t uid)
+static size_t count_of(const struct ft_kept_plans *plans, uint64_t user)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < FT_KEPT_MAX; i++)
-        count += plans->list[i].used && plans->list[i].uid == uid;
+        count += plans->list[i].used && plans->list[i].user == user;
     return count;
 }
 
-struct ft_kept *ft_kept_slot(struct ft_kept_plans *plans, uid_t uid)
+struct ft_kept *ft_kept_slot(struct ft_kept_plans *plans, uint64_t user)
 {
-    bool full = count_of(plans, uid) >= FT_KEPT_USER;
+    bool full = count_of(plans, user) >= FT_KEPT_USER;
     struct ft_kept *best = NULL;
     size_t most = 0;
 
@@ -37,9 +37,9 @@ struct ft_kept *ft_kept_slot(struct ft_kept_plans *plans, uid_t uid)
 
         if (!k->used && !full)
             return k;
-        if (!k->used || (full && k->uid != uid))
+        if (!k->used || (full && k->user != user))
             continue;
-        count = count_of(plans, k->uid);
+        count = count_of(plans, k->user);
         if (!best || count > most || (count == most && k->asked.ns < best->asked.ns)) {
             best = k;
             most = count;
@@ -54,7 +54,8 @@ void ft_kept_forget(struct ft_kept *kept)
     *kept = (struct ft_kept){0};
 }
 
-bool ft_kept_may_read(struct ft_kept_plans *plans, uid_t uid, uint64_t bytes, struct ft_mono now)
+bool ft_kept_may_read(struct ft_kept_plans *plans, uint64_t user, uint64_t bytes,
+                      struct ft_mono now)
 {
     uint64_t cost = bytes > FT_KEPT_READ_LEAST ? bytes : FT_KEPT_READ_LEAST;
     size_t at = FT_KEPT_MAX;
@@ -63,7 +64,7 @@ bool ft_kept_may_read(struct ft_kept_plans *plans, uid_t uid, uint64_t bytes, st
         if (plans->reads[i].bytes &&
             ft_mono_since_ns(now, plans->reads[i].since) >= FT_KEPT_READ_NS)
             plans->reads[i].bytes = 0;
-        if (plans->reads[i].bytes && plans->reads[i].uid == uid) {
+        if (plans->reads[i].bytes && plans->reads[i].user == user) {
             at = i;
             break;
         }
@@ -73,7 +74,7 @@ bool ft_kept_may_read(struct ft_kept_plans *plans, uid_t uid, uint64_t bytes, st
     if (at == FT_KEPT_MAX || plans->reads[at].bytes + cost > FT_KEPT_READ_MAX)
         return false;
     if (!plans->reads[at].bytes) {
-        plans->reads[at].uid = uid;
+        plans->reads[at].user = user;
         plans->reads[at].since = now;
     }
     plans->reads[at].bytes += cost;

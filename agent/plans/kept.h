@@ -25,6 +25,7 @@
 struct ft_kept {
     bool used, good; /* not good: the file is none, until it is another one */
     uid_t uid;
+    uint64_t user; /* whose the user ID is */
     char job[FT_PLAN_JOB_BYTES];
     struct ft_plan_identity identity;
     struct ft_plan_file file;
@@ -34,7 +35,7 @@ struct ft_kept {
 struct ft_kept_plans {
     struct ft_kept list[FT_KEPT_MAX];
     struct {
-        uid_t uid;
+        uint64_t user;
         uint64_t bytes; /* read since; 0: nobody's */
         struct ft_mono since;
     } reads[FT_KEPT_MAX];
@@ -44,12 +45,13 @@ struct ft_kept *ft_kept_find(struct ft_kept_plans *plans, uid_t uid, const char 
 
 /* A slot for another plan of a user: one that is free; else the one that was not asked for the
  * longest, of those of whoever has the most: at the end of its share, of the user's own. */
-struct ft_kept *ft_kept_slot(struct ft_kept_plans *plans, uid_t uid);
+struct ft_kept *ft_kept_slot(struct ft_kept_plans *plans, uint64_t user);
 
 /* Empties a slot. */
 void ft_kept_forget(struct ft_kept *kept);
 
 /* Whether a file of so many bytes may be read for this user now, which counts as read. */
-bool ft_kept_may_read(struct ft_kept_plans *plans, uid_t uid, uint64_t bytes, struct ft_mono now);
+bool ft_kept_may_read(struct ft_kept_plans *plans, uint64_t user, uint64_t bytes,
+                      struct ft_mono now);
 
 #endif

@@ -20,6 +20,7 @@
 #include "lib/base/log.h"
 #include "lib/base/writer.h"
 #include "lib/io/listen_local.h"
+#include "lib/io/local_users.h"
 #include "lib/io/loop.h"
 #include "proto/plan_name.h"
 #include "proto/record.h"
@@ -39,6 +40,7 @@ struct caller {
     struct ft_plans *plans;
     int fd;
     uid_t uid;
+    uint64_t user; /* whose the user ID is */
     uint32_t pid;
     bool answered; /* with a port */
     struct ft_mono since;
@@ -183,14 +185,15 @@ static struct ft_kept *replace(struct ft_plans *plans, struct ft_kept *k, int fd
 {
     bool had = k && k->good;
     struct ft_withdrawal before = {.uid = 0};
-    struct ft_kept fresh = {.identity = *identity};
+    struct ft_kept fresh = {.identity = *identity,
+                            .user = ft_local_users_of(plans->config.users, uid)};
 
     if (load(&fresh, fd, uid, job))
         return NULL;
     if (had)
         before = name_of(k);
     if (!k)
-        k = ft_kept_slot(&plans->kept, uid);
+        k = ft_kept_slot(&plans->kept, fresh.user);
     ft_kept_forget(k);
     *k = fresh;
     if (had && (!k->good || k->file.record->plan->time_ms != before.plan_time_ms))
@@ -230,7 +233,8 @@ static struct ft_kept *plan_of(struct ft_plans *plans, uid_t uid, const char *jo
     }
     if (k && is_same(&k->identity, &identity)) {
         close(fd);
-    } else if (ft_kept_may_read(&plans->kept, uid, (uint64_t)identity.bytes, ft_mono_now())) {
+    } else if (ft_kept_may_read(&plans->kept, ft_local_users_of(plans->config.users, uid),
+                                (uint64_t)identity.bytes, ft_mono_now())) {
         k = replace(plans, k, fd, uid, job, &identity);
     } else {
         close(fd);
@@ -379,7 +383,7 @@ static void on_message(void *arg)
     }
 }
 
-static struct caller *free_caller(struct ft_plans *plans, uid_t uid)
+static struct caller *free_caller(struct ft_plans *plans, uint64_t user)
 {
     struct caller *found = NULL;
     size_t own = 0;
@@ -387,7 +391,7 @@ static struct caller *free_caller(struct ft_plans *plans, uid_t uid)
     for (size_t i = 0; i < CALLERS_MAX; i++) {
         struct caller *c = &plans->callers[i];
 
-        own += c->fd >= 0 && c->uid == uid;
+        own += c->fd >= 0 && c->user == user;
         if (c->fd < 0 && !found)
             found = c;
     }
@@ -409,6 +413,7 @@ static void on_connection(void *arg)
     struct ucred peer = {0};
     socklen_t len = sizeof(peer);
     struct caller *caller;
+    uint64_t user;
 
     if (fd < 0) {
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
@@ -419,7 +424,8 @@ static void on_connection(void *arg)
         close(fd);
         return;
     }
-    caller = free_caller(plans, peer.uid);
+    user = ft_local_users_of(plans->config.users, peer.uid);
+    caller = free_caller(plans, user);
     if (!caller) {
         warn(plans, (uint32_t)peer.pid, "too many ask at once, or say nothing");
         close(fd);
@@ -428,6 +434,7 @@ static void on_connection(void *arg)
     *caller = (struct caller){.plans = plans,
                               .fd = fd,
                               .uid = peer.uid,
+                              .user = user,
                               .pid = (uint32_t)peer.pid,
                               .since = ft_mono_now()};
     caller->watch = ft_watch_stage(ft_watch_fd(plans->loop, fd, on_message, caller), "plans");

@@ -16,6 +16,7 @@
 
 #include "agent/report/uplink.h"
 
+struct ft_local_users;
 struct ft_loop;
 struct ft_plans;
 
@@ -24,7 +25,8 @@ struct ft_plans_config {
     const char *socket;
     const char *folder;
     const char *host;
-    const char *source; /* id of the agent; NULL: its daemon cannot withdraw a plan */
+    const char *source;           /* id of the agent; NULL: its daemon cannot withdraw a plan */
+    struct ft_local_users *users; /* borrowed; NULL: each user ID is a user */
 };
 
 /* Ports asked for = given + refused; done of those given, by outcome. */

@@ -3,7 +3,8 @@ noinst_LIBRARIES += lib/io/libftio.a
 lib_io_libftio_a_SOURCES = \
 	lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \
 	lib/io/helper.c lib/io/helper.h lib/io/journal.c lib/io/listen_local.c \
-	lib/io/listen_local.h lib/io/loop.c lib/io/loop.h lib/io/netlink.c lib/io/netlink.h \
+	lib/io/listen_local.h lib/io/local_users.c lib/io/local_users.h lib/io/loop.c lib/io/loop.h \
+	lib/io/netlink.c lib/io/netlink.h \
 	lib/io/notify.c lib/io/ready.c lib/io/ready.h lib/io/verbs.h \
 	lib/io/capture/pcap.c lib/io/capture/pcap.h lib/io/capture/pcap_file.c \
 	lib/io/capture/pcap_file.h \

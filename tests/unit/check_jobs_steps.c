@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/io/local_users.h"
 #include "lib/io/loop.h"
 #include "tests/unit/jobs_rig.h"
 #include "tests/unit/unit.h"
@@ -198,4 +199,42 @@ START_TEST(full_rings_of_many_jobs_leave_the_loop_and_others_their_time)
 }
 END_TEST
 
-FT_UNIT_MAIN("jobs_steps", full_rings_of_many_jobs_leave_the_loop_and_others_their_time)
+/* A user ID that its user gave a container is its user's: another user finds room. */
+START_TEST(many_ids_of_one_user_leave_others_room)
+{
+    struct ft_jobs_config config = {.host = "gpu00", .jobs_max = 16, .refresh_ns = NS};
+    char subuid[] = "/tmp/check_jobs-subuid-XXXXXX", error[200];
+    int list = mkstemp(subuid);
+
+    ck_assert_int_eq(dprintf(list, "1000:100000:65536\n"), 18);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/nccl.sock", folder);
+    config.socket = path;
+    config.hold_ns = config.quiet_ns = 60 * NS;
+    config.reports_per_s = 1000;
+    config.users = ft_local_users_new(subuid, "/dev/null");
+    loop = ft_loop_new();
+    jobs = ft_jobs_new(loop, NULL, &config, error, sizeof(error));
+    ck_assert_ptr_nonnull(jobs);
+    for (int i = 0; i < 16; i++) {
+        user = 100000 + 1000 * (uid_t)i;
+        fds[i] = connect_job(path, &hostile[i]);
+        run_for(NS / 100);
+    }
+    ck_assert_uint_eq(ft_jobs_count(jobs), 12);
+    connect_as(1001, HOSTILE, &honest);
+    ck_assert_uint_eq(ft_jobs_count(jobs), 13);
+    for (int i = 0; i < 16; i++)
+        close(fds[i]);
+    close(fds[HOSTILE]);
+    ft_jobs_free(jobs);
+    ft_loop_free(loop);
+    ft_local_users_free(config.users);
+    rmdir(folder);
+    close(list);
+    unlink(subuid);
+}
+END_TEST
+
+FT_UNIT_MAIN("jobs_steps", many_ids_of_one_user_leave_others_room,
+             full_rings_of_many_jobs_leave_the_loop_and_others_their_time)

@@ -19,6 +19,7 @@
 
 #include "agent/plans/plan_file.h"
 #include "agent/shim/protocol.h"
+#include "lib/io/local_users.h"
 #include "lib/io/loop.h"
 #include "proto/plan_name.h"
 #include "tests/unit/unit.h"
@@ -177,9 +178,12 @@ static uint32_t ask(uid_t uid, const char *job)
     return answered;
 }
 
+static struct ft_local_users *users;
+
 static void begin(void)
 {
-    struct ft_plans_config config = {.socket = socket_path, .folder = folder, .host = HOST};
+    struct ft_plans_config config = {
+        .socket = socket_path, .folder = folder, .host = HOST, .users = users};
     char error[200];
 
     ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -296,6 +300,38 @@ START_TEST(many_plans_of_one_user_cost_others_nothing)
 }
 END_TEST
 
+/* Nor with many user IDs, which a user may give its containers. */
+START_TEST(many_ids_of_one_user_cost_others_nothing)
+{
+    char subuid[] = "/tmp/check_plans-subuid-XXXXXX";
+    int fd = mkstemp(subuid);
+
+    ck_assert_int_eq(dprintf(fd, "1000:100000:65536\n"), 18);
+    users = ft_local_users_new(subuid, "/dev/null");
+    ck_assert_ptr_nonnull(users);
+    begin();
+    lay(8, "quiet");
+    ck_assert_uint_eq(ask(8, "quiet"), PORT);
+    for (uid_t i = 0; i < 32; i++)
+        lay(100000 + i, "j");
+    for (uid_t i = 0; i < 900; i++)
+        ask(100000 + i % 32, "j");
+    ck_assert_uint_le(reads, 1 + 256);
+    ck_assert_uint_eq(ask(8, "quiet"), PORT + 1); /* its turn is not lost */
+    lay(9, "other");
+    ck_assert_uint_eq(ask(9, "other"), PORT);
+    for (uid_t i = 0; i < 32; i++)
+        take_away(100000 + i, "j");
+    take_away(8, "quiet");
+    take_away(9, "other");
+    end();
+    ft_local_users_free(users);
+    users = NULL;
+    close(fd);
+    unlink(subuid);
+}
+END_TEST
+
 /* As long as it may be, and another one before each ask. */
 START_TEST(a_long_file_is_read_a_few_times)
 {
@@ -311,6 +347,7 @@ START_TEST(a_long_file_is_read_a_few_times)
 }
 END_TEST
 
-FT_UNIT_MAIN("plans", a_file_that_cannot_be_opened_is_not_taken_back,
+FT_UNIT_MAIN("plans", many_ids_of_one_user_cost_others_nothing,
+             a_file_that_cannot_be_opened_is_not_taken_back,
              a_file_that_cannot_be_read_is_read_again, a_look_that_fails_takes_nothing_back,
              many_plans_of_one_user_cost_others_nothing, a_long_file_is_read_a_few_times)

@@ -111,6 +111,12 @@ tests_unit_check_helper_SOURCES = tests/unit/check_helper.c tests/unit/unit.h
 tests_unit_check_helper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_helper_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_local_users
+TESTS += tests/unit/check_local_users
+tests_unit_check_local_users_SOURCES = tests/unit/check_local_users.c tests/unit/unit.h
+tests_unit_check_local_users_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_local_users_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_registry
 TESTS += tests/unit/check_registry
 tests_unit_check_registry_SOURCES = tests/unit/check_registry.c tests/unit/unit.h
