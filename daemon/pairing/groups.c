@@ -479,13 +479,29 @@ static bool may_be_together(const struct ft_pairing_qp *a, const struct ft_pairi
              (b->begun && a->since_ms < b->since_ms - TOGETHER_MS));
 }
 
+uint32_t ft_pairing_groups_cover(struct ft_pairing *p, uint32_t items)
+{
+    uint32_t from = p->sweep.nic;
+
+    if (p->covered >= 0)
+        return items;
+    if (p->hooks.covered && !p->hooks.covered(p->hooks.arg, &p->sweep.nic, items)) {
+        p->covered = false;
+        return items - 1;
+    }
+    if (p->hooks.covered && p->sweep.nic != UINT32_MAX)
+        return p->sweep.nic - from < items ? items - (p->sweep.nic - from) : 0;
+    p->covered = true;
+    return items - 1;
+}
+
 /* Whether all who could be in a pair anywhere in the fabric are known. */
 static bool all_are_heard(struct ft_pairing *p)
 {
     if (p->stranger_ms && p->now_ms - p->stranger_ms < STRANGER_MS)
         return false;
-    if (p->covered < 0)
-        p->covered = !p->hooks.covered || p->hooks.covered(p->hooks.arg);
+    while (p->covered < 0)
+        ft_pairing_groups_cover(p, UINT32_MAX);
     return p->covered;
 }
 

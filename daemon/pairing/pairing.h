@@ -60,8 +60,10 @@ struct ft_pairing_hooks {
     void (*report)(void *arg, const struct ft_host_report *report);
     /* What was said of a flow is not certain any more. */
     void (*withdraw)(void *arg, const struct ft_tuple *tuple);
-    /* Whether every host that the topology knows lists its queue pairs; asked once a sweep. */
-    bool (*covered)(void *arg);
+    /* Whether hosts that the topology knows list their queue pairs: those of so many NICs from *nic
+     * on, which is then the next, UINT32_MAX after the last. Asked in a sweep until one does not.
+     */
+    bool (*covered)(void *arg, uint32_t *nic, uint32_t count);
     void *arg;
 };
 

@@ -188,6 +188,7 @@ struct ft_pairing_tuple {
 struct ft_pairing_sweep_state {
     bool on, names; /* names: names that nobody has are let go */
     uint32_t phase, index;
+    uint32_t nic; /* up to which hosts list their queue pairs */
 };
 
 struct ft_pairing {
@@ -204,7 +205,7 @@ struct ft_pairing {
     int64_t stranger_ms;                      /* last sample of a RoCE host without an agent */
     int64_t all_complete_ms;                  /* as of this sweep: the least of all hosts; 0 */
     uint32_t first_uncertain, last_uncertain; /* ends, FT_NONE */
-    int8_t covered;                           /* of this sweep; -1: not asked yet */
+    int8_t covered;                           /* of this sweep; -1: not known yet */
     struct ft_pairing_sweep_state sweep;
 };
 
@@ -253,6 +254,10 @@ void ft_pairing_group_release(struct ft_pairing *p, uint32_t group,
 /* How far each group is completely known: at first, then from each host, then each communicator,
  * then each member. */
 void ft_pairing_groups_begin(struct ft_pairing *p);
+
+/* Looks at so many NICs whether their hosts list their queue pairs, until that is known. What is
+ * left of so many. */
+uint32_t ft_pairing_groups_cover(struct ft_pairing *p, uint32_t items);
 void ft_pairing_groups_host(struct ft_pairing *p, void *host);
 void ft_pairing_groups_comm(struct ft_pairing *p, void *comm);
 void ft_pairing_groups_member(struct ft_pairing *p, void *member);

@@ -126,7 +126,10 @@ static uint32_t step_phase(struct ft_pairing *p, uint32_t items)
 static bool step(struct ft_pairing *p, uint32_t items)
 {
     while (items > 0 && p->sweep.phase < PHASES)
-        items = step_phase(p, items);
+        if (p->sweep.phase == PHASES - 1 && p->covered < 0)
+            items = ft_pairing_groups_cover(p, items);
+        else
+            items = step_phase(p, items);
     p->sweep.on = p->sweep.phase < PHASES;
     return p->sweep.on;
 }

@@ -158,14 +158,14 @@ void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple)
     flow->published = flow->ended ? (uint8_t)(flow->state + 1) : 0;
 }
 
-/* Whether every host of the topology lists its queue pairs. */
-bool ft_pipeline_on_cover(void *arg)
+/* Whether hosts of the topology list their queue pairs, so many NICs at a time. */
+bool ft_pipeline_on_cover(void *arg, uint32_t *at, uint32_t count)
 {
     const struct ft_pipeline *p = arg;
     const struct ft_topology *t = p->topology;
 
-    for (uint32_t i = 0; i < ft_topology_nics(t); i++) {
-        const struct ft_nic *nic = ft_topology_nic(t, i);
+    for (; count > 0 && *at < ft_topology_nics(t); count--, ++*at) {
+        const struct ft_nic *nic = ft_topology_nic(t, *at);
         bool known = false;
 
         for (uint32_t k = 0; k < nic->address_count; k++)
@@ -173,6 +173,8 @@ bool ft_pipeline_on_cover(void *arg)
         if (!known)
             return false;
     }
+    if (*at >= ft_topology_nics(t))
+        *at = UINT32_MAX;
     return true;
 }
 

@@ -77,7 +77,7 @@ void ft_pipeline_on_of_job(void *arg, const struct ft_observation *o, const char
 /* Hooks of the pairing (daemon/pairing/pairing.h). */
 void ft_pipeline_on_paired(void *arg, const struct ft_host_report *report);
 void ft_pipeline_on_withdrawn(void *arg, const struct ft_tuple *tuple);
-bool ft_pipeline_on_cover(void *arg);
+bool ft_pipeline_on_cover(void *arg, uint32_t *nic, uint32_t count);
 
 /* Finds the edge of the present topology. Without memory nothing is learnt meanwhile. */
 void ft_pipeline_find_edge(struct ft_pipeline *p);

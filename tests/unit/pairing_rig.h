@@ -117,8 +117,12 @@ static inline void rig_on_withdraw(void *arg, const struct ft_tuple *tuple)
     rig->withdrawals++;
 }
 
-static inline bool rig_on_cover(void *arg)
+/* Of ten NICs. */
+static inline bool rig_on_cover(void *arg, uint32_t *nic, uint32_t count)
 {
+    ck_assert_uint_gt(count, 0);
+    ck_assert_uint_lt(*nic, 10);
+    *nic = count >= 10 - *nic ? UINT32_MAX : *nic + count;
     return ((struct rig *)arg)->covered;
 }
 
