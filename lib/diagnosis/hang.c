@@ -23,6 +23,8 @@
 #define SKEW_NS ((uint64_t)FT_CLOCKS_SKEW_NS)
 /* Where hosts call ahead: which operation does not end is known, why is not. */
 #define CALLED_AHEAD 0.6
+/* All of the job waits, and the table ends there: one that was cut there looks the same. */
+#define ENDS_THERE 0.6
 /* At more roots than this the trace is cut in the middle of its work. */
 #define ROOTS_MAX 64
 
@@ -35,8 +37,9 @@ struct hangs {
     uint32_t *reached; /* nodes that wait for a root, from it outwards */
     uint32_t *toward;  /* of each node: the next one on the way to the root; NONE: not reached */
     size_t reached_count;
-    bool *known; /* nodes that are reported already, or lead to an end */
-    bool ahead;  /* hosts call ahead: who is in an operation may not have begun it */
+    bool *known;  /* nodes that are reported already, or lead to an end */
+    bool ahead;   /* hosts call ahead: who is in an operation may not have begun it */
+    bool no_more; /* nothing is known of the time after the newest row */
 };
 
 /* Who waits for a root, or for either end of a transfer. */
@@ -110,18 +113,25 @@ static uint64_t age_of(const struct hangs *h, uint32_t row)
     return since(h->now_ns[h->m->op[row].process], h->m->op[row].start_ns);
 }
 
-/* Whether an operation that usual_ns was the longest for, and members ranks have entered, stands;
- * the last of them that long ago. It is certain after a while; earlier where all of the job waits
- * for it, though few ranks are in it. Where it has ended for others, the rows of those in it may
- * end sooner than theirs. */
-static double stands(const struct hangs *h, uint64_t age, uint64_t usual_ns, size_t members,
-                     bool ended)
+/* Whether the operation of a row, which members ranks have entered, stands; the last of them that
+ * long ago. It is certain after a while; earlier where all of the job waits for it, though few
+ * ranks are in it. Where it has ended for others, the rows of those in it may end sooner than
+ * theirs. A table that ends as soon as all of the job waits for it was made of a job that stands,
+ * or was cut there: all ranks are in it, or it should have ended. */
+static double stands(const struct hangs *h, uint64_t age, uint32_t row, size_t members, bool ended)
 {
-    if (usual_ns == 0 || (ended && age <= CERTAIN * h->habits.own_max_ns && !all_wait(h)))
+    uint64_t longest_ns = ft_habits_transfer(h->m, row);
+
+    if (longest_ns == 0 || (ended && age <= CERTAIN * h->habits.own_max_ns && !all_wait(h)))
         return 0;
-    if (age > CERTAIN * usual_ns + SKEW_NS)
+    if (age > CERTAIN * longest_ns + SKEW_NS)
         return 0.9;
-    return age > 2 * usual_ns && 2 * members <= h->m->process_count && all_wait(h) ? 0.7 : 0;
+    if (age > 2 * longest_ns && 2 * members <= h->m->process_count && all_wait(h))
+        return 0.7;
+    return h->no_more && !h->ahead && all_wait(h) &&
+                   (members == h->m->process_count || age >= ft_habits_usual(h->m, row))
+               ? ENDS_THERE
+               : 0;
 }
 
 /* The longest way to the root; of one that is too long what is nearest to the root. */
@@ -245,26 +255,6 @@ static int describe_process(struct hangs *h, uint32_t process, uint32_t others, 
     return 0;
 }
 
-/* The ranks of a host may work in step: then all of them are away from the others at once. */
-static uint64_t longest_own(const struct ft_matched *m, uint32_t process)
-{
-    uint64_t longest = 0;
-
-    for (size_t i = m->first[process] + 1; i < m->first[process + 1]; i++)
-        if (longest < m->own_ns[i] - m->own_ns[i - 1])
-            longest = m->own_ns[i] - m->own_ns[i - 1];
-    return longest;
-}
-
-static size_t ranks_of_host(const struct ft_matched *m, uint32_t process)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < m->process_count; i++)
-        count += m->process[i].host == m->process[process].host;
-    return count;
-}
-
 /* Roots that are processes: one rank, or ranks of one host; or, where that is certain, any few. */
 static int find_stopped(struct hangs *h)
 {
@@ -298,13 +288,13 @@ static int find_stopped(struct hangs *h)
     /* No time has passed since: then nobody may be at work but one that is waited for, or all of
      * its host. */
     if (count == 0 || !one_host || stuck + count < h->m->process_count || stuck <= count ||
-        (count > 1 && count < ranks_of_host(h->m, *roots)))
+        (count > 1 && count < ft_habits_host_ranks(h->m, *roots)))
         return 0;
     for (size_t i = 0; i < count; i++) {
         reach(h, roots[i], FT_OPERATIONS_NONE);
         if (judge_process(h, roots[i]) < 0 || (stuck < 2 && count == 1) ||
-            (count > 1 &&
-             since(h->now_ns[roots[i]], w->last_ns[roots[i]]) <= longest_own(h->m, roots[i])))
+            (count > 1 && since(h->now_ns[roots[i]], w->last_ns[roots[i]]) <=
+                              ft_habits_longest_own(h->m, roots[i])))
             return 0;
     }
     reach(h, *roots, FT_OPERATIONS_NONE);
@@ -338,6 +328,9 @@ static uint64_t entered_ago(const struct hangs *h, const struct ft_gathering *gr
 /* A rank whose own work never ends has called what comes after it, too. */
 static void doubt_entered(const struct hangs *h, struct ft_diagnosis *d)
 {
+    if (d->confidence <= ENDS_THERE)
+        ft_texts_add(&d->doubts, "the table ends as soon as all ranks wait for it: one that was "
+                                 "cut within it looks the same");
     if (!h->ahead)
         return;
     d->confidence = CALLED_AHEAD;
@@ -446,13 +439,12 @@ static int find_standing(struct hangs *h)
 
     for (uint32_t n = (uint32_t)m->process_count; n < w->node_count && rc == 0; n++) {
         const struct ft_gathering *group = &m->groups[w->group[n - m->process_count]];
-        uint64_t usual = ft_habits_transfer(m, m->order[group->first]);
 
         if (w->out_first[n] != w->out_first[n + 1])
             continue;
         reach(h, n, FT_OPERATIONS_NONE);
-        confidence =
-            stands(h, entered_ago(h, group), usual, group->count, group->unfinished < group->count);
+        confidence = stands(h, entered_ago(h, group), m->order[group->first], group->count,
+                            group->unfinished < group->count);
         if (confidence > 0)
             rc = describe_group(h, group, confidence);
     }
@@ -467,7 +459,7 @@ static int find_standing(struct hangs *h)
             continue;
         h->known[pair->from] = h->known[pair->to] = true;
         reach(h, pair->from, pair->to);
-        confidence = stands(h, later_ago(h, pair), ft_habits_transfer(m, row), 2,
+        confidence = stands(h, later_ago(h, pair), row, 2,
                             m->op[pair->send].end_ns != m->op[pair->recv].end_ns);
         if (confidence > 0)
             rc = describe_pair(h, pair, row, confidence);
@@ -497,7 +489,7 @@ static int find_launches(struct hangs *h)
         pair = &m->pairs[m->pair_of[row]];
         rank = ft_waits_in_all(w, m, m->op[row].comm);
         reach(h, pair->from, pair->to);
-        confidence = stands(h, later_ago(h, pair), ft_habits_transfer(m, row), 2, false);
+        confidence = stands(h, later_ago(h, pair), row, 2, false);
         if (confidence > 0)
             rc = describe_launches(h, row, rank, confidence);
     }
@@ -513,7 +505,7 @@ static bool both_stand(const struct hangs *h, uint32_t a, uint32_t b)
     for (int i = 0; i < 2; i++) {
         const struct ft_gathering *group = &h->m->groups[h->m->group_of[rows[i]]];
 
-        if (stands(h, entered_ago(h, group), ft_habits_transfer(h->m, rows[i]), group->count,
+        if (stands(h, entered_ago(h, group), rows[i], group->count,
                    group->unfinished < group->count) == 0)
             return false;
     }
@@ -570,6 +562,7 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnos
     h.waits = ft_waits_new(m);
     if (h.waits && h.now_ns && ft_habits_init(&h.habits, m) == 0) {
         h.ahead = ft_starts_are_calls(m);
+        h.no_more = now_ns <= ft_operations_newest_ns(m->ops);
         h.reached = calloc(h.waits->node_count + 1, sizeof(*h.reached));
         h.toward = calloc(h.waits->node_count + 1, sizeof(*h.toward));
         h.known = calloc(h.waits->node_count + 1, sizeof(*h.known));

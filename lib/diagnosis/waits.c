@@ -517,31 +517,83 @@ uint64_t ft_habits_own(const struct ft_matched *m, uint32_t process, uint32_t ro
     return (uint64_t)ft_median(values, count);
 }
 
+/* The length of a pair's transfer, or of a group's: of the last to enter; 0: it has not ended. */
+static uint64_t transfer_of(const struct ft_matched *m, uint32_t row, size_t i)
+{
+    const struct ft_pair *pair = &m->pairs[i];
+    uint64_t least, most;
+
+    if (m->group_of[row] != FT_OPERATIONS_NONE)
+        return m->op[m->order[m->groups[i].first]].function == m->op[row].function &&
+                       lengths(m, &m->groups[i], &least, &most)
+                   ? least
+                   : 0;
+    if (pair->comm != m->op[row].comm || pair->send == FT_OPERATIONS_NONE ||
+        pair->recv == FT_OPERATIONS_NONE || !ended(&m->op[pair->send]) ||
+        !ended(&m->op[pair->recv]))
+        return 0;
+    least = length_of(&m->op[pair->send]);
+    most = length_of(&m->op[pair->recv]);
+    return least < most ? least : most;
+}
+
+/* Pairs, or groups of its communicator, among which those like the row are. */
+static void range_of(const struct ft_matched *m, uint32_t row, size_t *first, size_t *end)
+{
+    bool pairs = m->group_of[row] == FT_OPERATIONS_NONE;
+
+    *first = pairs ? 0 : m->comm_groups[m->op[row].comm];
+    *end = pairs ? m->pair_count : m->comm_groups[m->op[row].comm + 1];
+}
+
 uint64_t ft_habits_transfer(const struct ft_matched *m, uint32_t row)
 {
-    const struct ft_operation *like = &m->op[row];
-    uint64_t longest = 0, least, most;
+    uint64_t longest = 0;
+    size_t first, end;
 
-    if (m->group_of[row] == FT_OPERATIONS_NONE) {
-        for (size_t i = 0; i < m->pair_count; i++) {
-            const struct ft_pair *pair = &m->pairs[i];
+    range_of(m, row, &first, &end);
+    for (size_t i = first; i < end; i++) {
+        uint64_t ns = transfer_of(m, row, i);
 
-            if (i % 16 == 0)
-                ft_task_spend(m->task, 1);
-            if (pair->comm != like->comm || pair->send == FT_OPERATIONS_NONE ||
-                pair->recv == FT_OPERATIONS_NONE || !ended(&m->op[pair->send]) ||
-                !ended(&m->op[pair->recv]))
-                continue;
-            least = length_of(&m->op[pair->send]);
-            most = length_of(&m->op[pair->recv]);
-            if (longest < (least < most ? least : most))
-                longest = least < most ? least : most;
-        }
-        return longest;
+        if (i % 16 == 0)
+            ft_task_spend(m->task, 1);
+        longest = ns > longest ? ns : longest;
     }
-    for (size_t g = m->comm_groups[like->comm]; g < m->comm_groups[like->comm + 1]; g++)
-        if (m->op[m->order[m->groups[g].first]].function == like->function &&
-            lengths(m, &m->groups[g], &least, &most) && longest < least)
-            longest = least;
     return longest;
+}
+
+uint64_t ft_habits_usual(const struct ft_matched *m, uint32_t row)
+{
+    double values[SAMPLES];
+    size_t count = 0, first, end;
+
+    range_of(m, row, &first, &end);
+    for (size_t i = end; i > first && count < SAMPLES; i--) {
+        uint64_t ns = transfer_of(m, row, i - 1);
+
+        if (i % 16 == 0)
+            ft_task_spend(m->task, 1);
+        if (ns > 0)
+            values[count++] = (double)ns;
+    }
+    return (uint64_t)ft_median(values, count);
+}
+
+uint64_t ft_habits_longest_own(const struct ft_matched *m, uint32_t process)
+{
+    uint64_t longest = 0;
+
+    for (size_t i = m->first[process] + 1; i < m->first[process + 1]; i++)
+        if (longest < m->own_ns[i] - m->own_ns[i - 1])
+            longest = m->own_ns[i] - m->own_ns[i - 1];
+    return longest;
+}
+
+size_t ft_habits_host_ranks(const struct ft_matched *m, uint32_t process)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < m->process_count; i++)
+        count += m->process[i].host == m->process[process].host;
+    return count;
 }
