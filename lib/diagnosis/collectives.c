@@ -17,52 +17,18 @@
 #include "lib/base/task.h"
 #include "lib/diagnosis/ahead.h"
 #include "lib/diagnosis/found.h"
+#include "lib/diagnosis/series.h"
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
 
-#define GROUPS_MIN 10
-#define LIKE       4 /* communicators that a reference is made of */
-#define EVEN       1.1
-#define OTHERS_MAX 64 /* series that one is compared with while it is slow */
-#define TAIL       0.5
-#define TAIL_RATIO 1.4
-#define RELEVANT   0.03  /* of the time between two operations: at one rank */
-#define NOTICED    0.005 /* at all */
-#define DOUBTFUL   0.5   /* confidence where it may be the ranks' own work */
-
-/* The collectives of one communicator, function and size, in order of time. */
-struct series {
-    uint32_t comm, function, hosts, members;
-    uint64_t bytes;
-    size_t first, count; /* of entries */
-    double median, usual;
-    struct ft_slowness slow;
-    bool is_slow;
-    uint32_t process; /* that leaves late, NONE */
-    uint64_t since_ns;
-};
-
-struct entry {
-    uint32_t comm, function, group;
-    uint64_t bytes, start_ns;
-    double ns;
-};
-
-struct survey {
-    const struct ft_matched *m;
-    struct entry *entries;
-    struct series *series;
-    double *values, *room;
-    double *middle;   /* of each collective of a series: when its members left, their median */
-    size_t *count_of; /* slow communicators of each process */
-    size_t entry_count, series_count;
-    bool ahead; /* hosts call ahead: lengths say nothing */
-    struct ft_diagnoses *found;
-};
+#define LIKE     4     /* communicators that a reference is made of */
+#define NOTICED  0.005 /* at all */
+#define DOUBTFUL 0.5   /* confidence where it may be the ranks' own work */
+#define ALONE    0.6   /* where nothing is there to compare it with */
 
 static int by_series(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct ft_series_entry *x = a, *y = b;
 
     if (x->comm != y->comm)
         return x->comm < y->comm ? -1 : 1;
@@ -75,7 +41,7 @@ static int by_series(const void *a, const void *b)
 
 static int by_shape(const void *a, const void *b)
 {
-    const struct series *x = a, *y = b;
+    const struct ft_series *x = a, *y = b;
 
     if (x->function != y->function)
         return x->function < y->function ? -1 : 1;
@@ -100,7 +66,7 @@ static uint32_t hosts_of(const struct ft_matched *m, uint32_t comm)
     return hosts;
 }
 
-static void collect(struct survey *s)
+static void collect(struct ft_survey *s)
 {
     const struct ft_matched *m = s->m;
 
@@ -114,37 +80,37 @@ static void collect(struct survey *s)
             continue;
         for (size_t i = 0; i < group->count; i++)
             least = fmin(least, (double)ft_ahead_length(m, g, i) + 1);
-        s->entries[s->entry_count++] = (struct entry){.comm = group->comm,
-                                                      .function = first->function,
-                                                      .group = (uint32_t)g,
-                                                      .bytes = first->bytes,
-                                                      .start_ns = group->start_ns,
-                                                      .ns = least};
+        s->entries[s->entry_count++] = (struct ft_series_entry){.comm = group->comm,
+                                                                .function = first->function,
+                                                                .group = (uint32_t)g,
+                                                                .bytes = first->bytes,
+                                                                .start_ns = group->start_ns,
+                                                                .ns = least};
     }
     ft_task_sort(s->m->task, s->entries, s->entry_count, sizeof(*s->entries), by_series);
 }
 
-static void make_series(struct survey *s)
+static void make_series(struct ft_survey *s)
 {
     for (size_t i = 0, n; i < s->entry_count; i += n) {
-        const struct entry *e = &s->entries[i];
-        struct series *series;
+        const struct ft_series_entry *e = &s->entries[i];
+        struct ft_series *series;
 
         for (n = 0; i + n < s->entry_count && e[n].comm == e->comm &&
                     e[n].function == e->function && e[n].bytes == e->bytes;
              n++)
             s->room[n] = e[n].ns;
-        if (n < GROUPS_MIN)
+        if (n < FT_SERIES_MIN)
             continue;
         series = &s->series[s->series_count++];
-        *series = (struct series){.comm = e->comm,
-                                  .function = e->function,
-                                  .bytes = e->bytes,
-                                  .first = i,
-                                  .count = n,
-                                  .hosts = hosts_of(s->m, e->comm),
-                                  .members = (uint32_t)ft_matched_size(s->m, e->comm),
-                                  .process = FT_OPERATIONS_NONE};
+        *series = (struct ft_series){.comm = e->comm,
+                                     .function = e->function,
+                                     .bytes = e->bytes,
+                                     .first = i,
+                                     .count = n,
+                                     .hosts = hosts_of(s->m, e->comm),
+                                     .members = (uint32_t)ft_matched_size(s->m, e->comm),
+                                     .process = FT_OPERATIONS_NONE};
         ft_task_spend(s->m->task, 1 + n / 2 + series->members / 16);
         series->usual = ft_quantile(s->room, n, FT_SLOWNESS_PAST);
         series->median = ft_median(s->room, n);
@@ -152,14 +118,14 @@ static void make_series(struct survey *s)
     ft_task_sort(s->m->task, s->series, s->series_count, sizeof(*s->series), by_shape);
 }
 
-static bool like(const struct series *x, const struct series *y)
+static bool like(const struct ft_series *x, const struct ft_series *y)
 {
     return x->function == y->function && x->bytes == y->bytes && x->members == y->members &&
            x->hosts == y->hosts;
 }
 
 /* With enough of its like, they say what is usual. */
-static void refer(struct survey *s)
+static void refer(struct ft_survey *s)
 {
     for (size_t i = 0, n; i < s->series_count; i += n) {
         for (n = 0; i + n < s->series_count && like(&s->series[i], &s->series[i + n]); n++)
@@ -169,175 +135,9 @@ static void refer(struct survey *s)
     }
 }
 
-static double length_at(const struct ft_matched *m, const struct ft_gathering *group,
-                        size_t position)
+static void judge_series(struct ft_survey *s, struct ft_series *series)
 {
-    const struct ft_operation *op = &m->op[m->order[group->first + position]];
-
-    return (double)(op->end_ns - op->start_ns);
-}
-
-/* After the group began, so that it is exact. */
-static double end_at(const struct ft_matched *m, const struct ft_gathering *group, size_t position)
-{
-    return (double)(int64_t)(m->op[m->order[group->first + position]].end_ns - group->start_ns);
-}
-
-static void find_middles(struct survey *s, const struct series *series)
-{
-    for (size_t k = 0; k < series->count; k++) {
-        const struct ft_gathering *group = &s->m->groups[s->entries[series->first + k].group];
-
-        ft_task_spend(s->m->task, 1 + group->count / 2);
-        for (size_t i = 0; i < group->count; i++)
-            s->room[i] = end_at(s->m, group, i);
-        s->middle[k] = ft_median(s->room, group->count);
-    }
-}
-
-/* How much later than the others a member left, by its clock; median over a stretch of a series. */
-static double tail_of(struct survey *s, const struct series *series, size_t position, size_t first,
-                      size_t end)
-{
-    const struct ft_matched *m = s->m;
-    size_t n = 0;
-
-    ft_task_spend(m->task, 1 + (end - first) / 4);
-    for (size_t k = first; k < end; k++) {
-        const struct ft_gathering *group = &m->groups[s->entries[series->first + k].group];
-
-        s->values[n++] = end_at(m, group, position) - s->middle[k];
-    }
-    return ft_median(s->values, n);
-}
-
-/* Of a Broadcast or Reduce some leave before others have entered: who leaves last may have waited
- * for one of these. */
-static bool leave_together(const struct survey *s, const struct series *series)
-{
-    return s->m->kinds[series->function] == FT_OPERATION_TOGETHER;
-}
-
-/* The member that leaves late through the stretch: by its own clock against its earlier self, or
- * where it was never otherwise, against the others. */
-static uint32_t late_leaver(struct survey *s, const struct series *series)
-{
-    const struct ft_matched *m = s->m;
-    double extra = series->usual * (series->slow.ratio - 1), best = TAIL * extra;
-    uint32_t process = FT_OPERATIONS_NONE;
-
-    if (!leave_together(s, series))
-        return process;
-    find_middles(s, series);
-    for (size_t i = 0; i < series->members && series->members > 2; i++) {
-        double tail = tail_of(s, series, i, series->slow.first, series->slow.end);
-        size_t before = series->slow.first;
-
-        if (before >= GROUPS_MIN / 2)
-            tail -= tail_of(s, series, i, 0, before);
-        if (tail > best) {
-            best = tail;
-            process = m->members[m->comm_members[series->comm] + i].process;
-        }
-    }
-    return process;
-}
-
-/* How far ahead of the others a member's clock is, by when it leaves: as the promptest member of
- * its host does, or where it is alone there as it does itself at its best. */
-static double ahead_of(struct survey *s, const struct series *series, size_t position,
-                       const double *leaves)
-{
-    const struct ft_matched *m = s->m;
-    const struct ft_member *member = &m->members[m->comm_members[series->comm]];
-    double least = INFINITY;
-    size_t of_host = 0;
-
-    for (size_t i = 0; i < series->members; i++) {
-        if (i % 64 == 0)
-            ft_task_spend(m->task, 1);
-        if (m->process[member[i].process].host != m->process[member[position].process].host)
-            continue;
-        ft_task_spend(m->task, 1 + series->count / 8);
-        of_host++;
-        memcpy(s->room, leaves + i * series->count, series->count * sizeof(*leaves));
-        least = fmin(least, ft_median(s->room, series->count));
-    }
-    if (of_host > 1)
-        return least;
-    memcpy(s->room, leaves + position * series->count, series->count * sizeof(*leaves));
-    return ft_quantile(s->room, series->count, FT_SLOWNESS_PAST);
-}
-
-static double between(const struct survey *s, const struct series *series)
-{
-    const struct entry *e = &s->entries[series->first];
-
-    return (double)(e[series->count - 1].start_ns - e->start_ns) / (double)(series->count - 1);
-}
-
-/* Of each member and group, after the median of all members: when it left, and its length. */
-static void fill_tails(struct survey *s, const struct series *series, double *leaves,
-                       double *lengths)
-{
-    const struct entry *e = &s->entries[series->first];
-
-    for (size_t k = 0; k < series->count; k++) {
-        const struct ft_gathering *group = &s->m->groups[e[k].group];
-        double length, end;
-
-        ft_task_spend(s->m->task, 1 + group->count);
-        for (size_t i = 0; i < group->count; i++)
-            s->room[i] = length_at(s->m, group, i);
-        length = ft_median(s->room, group->count);
-        for (size_t i = 0; i < group->count; i++)
-            s->room[i] = end_at(s->m, group, i);
-        end = ft_median(s->room, group->count);
-        for (size_t i = 0; i < group->count; i++) {
-            leaves[i * series->count + k] = end_at(s->m, group, i) - end;
-            lengths[i * series->count + k] = length_at(s->m, group, i) - length;
-        }
-    }
-}
-
-/* A member whose own operations last longer at their end, though the others need not wait for it
- * afterwards. */
-static void find_tail(struct survey *s, struct series *series)
-{
-    const struct ft_matched *m = s->m;
-    double *leaves = calloc(series->count * series->members, sizeof(*leaves));
-    double *lengths = calloc(series->count * series->members, sizeof(*lengths));
-    struct ft_slowness slow;
-    size_t found = 0;
-
-    if (leaves && lengths)
-        fill_tails(s, series, leaves, lengths);
-    for (size_t i = 0; leaves && lengths && i < series->members && series->members > 2; i++) {
-        double ahead = ahead_of(s, series, i, leaves);
-
-        ft_task_spend(s->m->task, 1 + series->count / 4);
-        for (size_t k = 0; k < series->count; k++) {
-            double tail =
-                fmin(leaves[i * series->count + k] - ahead, lengths[i * series->count + k]);
-
-            s->values[k] = log(1 + fmax(tail, 0) / series->usual);
-        }
-        if (!ft_slowness_of(s->values, series->count, 0, s->room, &slow) ||
-            slow.ratio < TAIL_RATIO ||
-            (slow.ratio - 1) * series->usual < RELEVANT * between(s, series))
-            continue;
-        found++;
-        series->slow = slow;
-        series->process = m->members[m->comm_members[series->comm] + i].process;
-    }
-    free(leaves);
-    free(lengths);
-    series->is_slow = found == 1;
-}
-
-static void judge_series(struct survey *s, struct series *series)
-{
-    const struct entry *e = &s->entries[series->first];
+    const struct ft_series_entry *e = &s->entries[series->first];
 
     ft_task_spend(s->m->task, 1 + series->count / 4);
     for (size_t k = 0; k < series->count; k++)
@@ -345,74 +145,31 @@ static void judge_series(struct survey *s, struct series *series)
     series->is_slow =
         !s->ahead && ft_slowness_of(s->values, series->count, 0, s->room, &series->slow);
     /* One that takes no time to speak of slows nobody down. */
-    if (series->is_slow && (series->slow.ratio - 1) * series->usual < NOTICED * between(s, series))
+    if (series->is_slow &&
+        (series->slow.ratio - 1) * series->usual < NOTICED * ft_series_between(s, series))
         series->is_slow = false;
     else if (series->is_slow)
-        series->process = late_leaver(s, series);
-    else if (leave_together(s, series))
-        find_tail(s, series);
+        series->process = ft_series_late_leaver(s, series);
+    else if (ft_series_leave_together(s, series))
+        ft_series_find_tail(s, series);
     if (!series->is_slow)
         return;
     series->since_ns = e[series->slow.first].start_ns;
 }
 
-/* Of a series from one time to another: the median, and how much chance moves that. NAN: none. */
-static double middle_of(struct survey *s, const struct series *x, uint64_t since_ns,
-                        uint64_t until_ns, double *chance)
-{
-    const struct entry *e = &s->entries[x->first];
-    double middle;
-    size_t n = 0;
-
-    ft_task_spend(s->m->task, 1 + x->count / 8);
-    for (size_t k = 0; k < x->count; k++)
-        if ((int64_t)(e[k].start_ns - since_ns) >= 0 && (int64_t)(until_ns - e[k].start_ns) >= 0)
-            s->room[n++] = log(e[k].ns / x->usual);
-    middle = ft_median(s->room, n);
-    *chance = ft_spread(s->room, n, middle) / sqrt((double)n);
-    return n ? middle : NAN;
-}
-
-/* What slows down all of the network, or all hosts, is the fault of none: whether a series is
- * slower than those of other communicators at the same time, by more than these differ. */
-static bool stands_out(struct survey *s, const struct series *series)
-{
-    const struct entry *e = &s->entries[series->first];
-    uint64_t half_ns = (uint64_t)between(s, series) / 2; /* those of one step begin apart */
-    uint64_t since_ns = series->since_ns - half_ns;
-    uint64_t until_ns = e[series->slow.end - 1].start_ns + half_ns;
-    size_t step = s->series_count / OTHERS_MAX + 1, n = 0;
-    double chance = 0, its;
-
-    for (size_t i = 0; i < s->series_count; i += step) {
-        const struct series *other = &s->series[i];
-        double middle = NAN;
-
-        if (other->comm != series->comm)
-            middle = middle_of(s, other, since_ns, until_ns, &its);
-        if (!isnan(middle))
-            s->values[n++] = middle;
-    }
-    /* Few do not say how much they differ: then one of them has to be as fast as ever. */
-    if (n > 0 && n < LIKE && ft_nth(s->values, n, 0) >= log(EVEN))
-        return false;
-    middle_of(s, series, since_ns, until_ns, &chance);
-    return n == 0 || log(series->slow.ratio) >= ft_slowness_bar(s->values, n, chance);
-}
-
 /* Those that are slow as others are, and of which nobody in particular leaves late. */
-static void leave_common(struct survey *s)
+static void leave_common(struct ft_survey *s)
 {
     for (size_t i = 0; i < s->series_count; i++) {
-        struct series *series = &s->series[i];
+        struct ft_series *series = &s->series[i];
 
         if (series->is_slow && series->process == FT_OPERATIONS_NONE)
-            series->is_slow = stands_out(s, series);
+            series->is_slow = ft_series_stands_out(s, series);
     }
 }
 
 /* The only process that all slow communicators have in common; NONE. */
-static uint32_t in_common(struct survey *s)
+static uint32_t in_common(struct ft_survey *s)
 {
     const struct ft_matched *m = s->m;
     uint32_t process = FT_OPERATIONS_NONE, last = FT_OPERATIONS_NONE;
@@ -443,7 +200,7 @@ static uint32_t in_common(struct survey *s)
 }
 
 /* Slow communicators of a process, and all. */
-static size_t slow_of(const struct survey *s, uint32_t process, size_t *all)
+static size_t slow_of(const struct ft_survey *s, uint32_t process, size_t *all)
 {
     size_t slow = 0;
 
@@ -460,7 +217,7 @@ static size_t slow_of(const struct survey *s, uint32_t process, size_t *all)
 
 /* Where a pair is slow and its ends could not be distinguished, the collectives may: those of one
  * end are slow, those of the other are not. */
-static void vote(const struct survey *s)
+static void vote(const struct ft_survey *s)
 {
     for (size_t i = 0; i < s->found->count; i++) {
         struct ft_diagnosis *d = &s->found->items[i];
@@ -488,7 +245,7 @@ static void vote(const struct survey *s)
 }
 
 /* What a found culprit explains already. */
-static bool explained(const struct survey *s, const struct series *series)
+static bool explained(const struct ft_survey *s, const struct ft_series *series)
 {
     ft_task_spend(s->m->task, 1 + s->found->count / 8);
     for (size_t i = 0; i < s->found->count; i++) {
@@ -505,7 +262,7 @@ static bool explained(const struct survey *s, const struct series *series)
     return false;
 }
 
-static int describe(struct survey *s, const struct series *series, uint32_t process,
+static int describe(struct ft_survey *s, const struct ft_series *series, uint32_t process,
                     const char *why, size_t others)
 {
     struct ft_diagnosis *d = ft_diagnoses_add(s->found, FT_SYNDROME_COMM_SLOW);
@@ -530,6 +287,12 @@ static int describe(struct survey *s, const struct series *series, uint32_t proc
         ft_texts_add(&d->doubts, "all ranks leave together: which of them is slow does not show");
     else
         ft_texts_add(&d->reasons, "%s", why);
+    if (process == FT_OPERATIONS_NONE && series->alone) {
+        d->confidence = ALONE;
+        ft_texts_add(&d->doubts,
+                     "nothing else was sent at the same time to compare it with: all of "
+                     "the network may have become slow");
+    }
     if (process == FT_OPERATIONS_NONE && ft_work_may_be_inside(m)) {
         d->confidence = DOUBTFUL;
         ft_texts_add(&d->doubts, "ranks are in operations all of their time: their own work may be "
@@ -540,22 +303,22 @@ static int describe(struct survey *s, const struct series *series, uint32_t proc
     return 0;
 }
 
-static int describe_all(struct survey *s)
+static int describe_all(struct ft_survey *s)
 {
-    const struct series *worst = NULL;
+    const struct ft_series *worst = NULL;
     size_t slow = 0;
     int rc = 0;
 
     vote(s);
     for (size_t i = 0; i < s->series_count && rc == 0; i++) {
-        struct series *series = &s->series[i];
+        struct ft_series *series = &s->series[i];
 
         if (series->is_slow && series->process != FT_OPERATIONS_NONE && !explained(s, series))
             rc = describe(s, series, series->process,
                           "it leaves them later than the others by as much", 0);
     }
     for (size_t i = 0; i < s->series_count; i++) {
-        struct series *series = &s->series[i];
+        struct ft_series *series = &s->series[i];
 
         series->is_slow = series->is_slow && !explained(s, series);
         slow += series->is_slow;
@@ -570,15 +333,15 @@ static int describe_all(struct survey *s)
 
 int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
 {
-    struct survey s = {.m = m, .ahead = ft_called_ahead(m), .found = found};
-    size_t room = m->group_count > m->process_count ? m->group_count : m->process_count;
+    struct ft_survey s = {.m = m, .ahead = ft_called_ahead(m), .found = found};
+    size_t room = m->group_count + m->process_count + m->pair_count;
     int rc = -ENOMEM;
 
     s.entries = calloc(m->group_count + 1, sizeof(*s.entries));
     s.series = calloc(m->group_count + 1, sizeof(*s.series));
     s.values = calloc(room + 1, sizeof(*s.values));
     s.room = calloc(room + 1, sizeof(*s.room));
-    s.middle = calloc(m->group_count + 1, sizeof(*s.middle));
+    s.middle = calloc(room + 1, sizeof(*s.middle));
     s.count_of = calloc(m->process_count + 1, sizeof(*s.count_of));
     if (s.entries && s.series && s.values && s.room && s.middle && s.count_of) {
         collect(&s);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/diagnosis/libftdiagnosis.a
 lib_diagnosis_libftdiagnosis_a_SOURCES = \
-	lib/diagnosis/ahead.c lib/diagnosis/ahead.h \
+	lib/diagnosis/ahead.c lib/diagnosis/ahead.h lib/diagnosis/alongside.c \
 	lib/diagnosis/behind.c lib/diagnosis/behind.h lib/diagnosis/blame.c lib/diagnosis/blame.h \
 	lib/diagnosis/changed.c \
 	lib/diagnosis/clocks.c lib/diagnosis/clocks.h \
@@ -11,7 +11,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/flight.c lib/diagnosis/flight.h \
 	lib/diagnosis/found.c lib/diagnosis/found.h \
 	lib/diagnosis/hang.c \
-	lib/diagnosis/late.c \
+	lib/diagnosis/late.c lib/diagnosis/leavers.c \
 	lib/diagnosis/lost.c lib/diagnosis/lost.h \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \
 	lib/diagnosis/mismatch.c \
@@ -24,7 +24,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/report.c lib/diagnosis/report.h \
 	lib/diagnosis/rhythm.c lib/diagnosis/rhythm.h \
 	lib/diagnosis/roles.c lib/diagnosis/roles.h \
-	lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
+	lib/diagnosis/series.h lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
 	lib/diagnosis/stalls.c lib/diagnosis/stalls.h \
 	lib/diagnosis/stats.c lib/diagnosis/stats.h \
 	lib/diagnosis/suspects.c lib/diagnosis/suspects.h \

@@ -11,6 +11,7 @@
  * by their order; where one side's rows begin earlier than the other's, as when they end together.
  * Pure. Owner: the caller; the operations must outlive it. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,6 +67,12 @@ void ft_matched_free(struct ft_matched *m);
 static inline size_t ft_matched_size(const struct ft_matched *m, uint32_t comm)
 {
     return m->comm_members[comm + 1] - m->comm_members[comm];
+}
+
+/* Whether two sends are of the same ranks in the same communicator. */
+static inline bool ft_pair_same(const struct ft_pair *a, const struct ft_pair *b)
+{
+    return a->comm == b->comm && a->from == b->from && a->to == b->to;
 }
 
 /* The row of a process in a group, NONE without. */

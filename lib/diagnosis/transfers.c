@@ -109,11 +109,6 @@ static bool has_ended(const struct ft_matched *m, const struct ft_pair *pair)
            m->op[pair->recv].end_ns != FT_OPERATIONS_NEVER;
 }
 
-static bool same_ends(const struct ft_pair *a, const struct ft_pair *b)
-{
-    return a->comm == b->comm && a->from == b->from && a->to == b->to;
-}
-
 static uint64_t length_of(const struct ft_matched *m, uint32_t row)
 {
     return m->op[row].end_ns - m->op[row].start_ns;
@@ -227,7 +222,7 @@ static void collect(struct matrix *x)
 
         if (i % 8 == 0)
             ft_task_spend(m->task, 1);
-        if (i > 0 && !same_ends(pair, &pair[-1])) {
+        if (i > 0 && !ft_pair_same(pair, &pair[-1])) {
             keep_measured(x, first);
             first = x->transfer_count;
         }

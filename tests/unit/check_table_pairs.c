@@ -218,7 +218,8 @@ START_TEST(what_comes_and_goes_names_nobody)
 }
 END_TEST
 
-/* Each operation is called when the one before it has ended; the work before it becomes longer. */
+/* Each operation is called when the one before it has ended; the work before it becomes longer. Of
+ * one communicator alone nobody knows whether all of the network is slow. */
 START_TEST(work_may_be_in_lengths)
 {
     for (int calls = 0; calls < 2; calls++) {
@@ -238,8 +239,8 @@ START_TEST(work_may_be_in_lengths)
         ck_assert_uint_eq(found.count, 1);
         ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_SLOW);
         ck_assert_uint_eq(found.items[0].process, FT_OPERATIONS_NONE);
-        ck_assert_double_eq_tol(found.items[0].confidence, calls ? 0.5 : 0.7, 1e-9);
-        ck_assert_uint_eq(found.items[0].doubts.count, calls ? 2 : 1);
+        ck_assert_double_eq_tol(found.items[0].confidence, calls ? 0.5 : 0.6, 1e-9);
+        ck_assert_uint_eq(found.items[0].doubts.count, calls ? 3 : 2);
         teardown();
     }
 }
