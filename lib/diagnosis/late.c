@@ -48,9 +48,11 @@
 #define RELEVANT    0.03 /* of the total time */
 #define OFTEN       0.8
 #define SIGMAS_LIKE 5
+#define ODD         3   /* times what any other differs by throughout */
 #define STEPS       2   /* a spread of more than so many times that of the steps is a trend */
 #define FELT        0.3 /* of its excess, that others wait */
 #define MANY        16
+#define ALIKE_MIN   4 /* members that show whether they are alike */
 #define CULPRITS    2 /* more at once, on several hosts, are another kind of rank */
 /* Less than this share of the time in no operation: operations run beside the work. */
 #define APART 0.15
@@ -59,12 +61,15 @@
 struct pace {
     const struct ft_matched *m;
     const uint64_t *roles, *lost_ns, *inside_ns, *waits_ns;
+    const uint64_t *apart; /* roles of those that are all taken to be alike; NULL */
+    bool stages;           /* these may be stages of a pipeline */
     uint32_t comm;
     size_t members, groups, blocks, period;
     uint32_t *group;                     /* those that all members have ended */
     bool beside;                         /* work runs beside operations */
     double *own, *late, *later, *excess; /* late: by lengths, later: by clocks */
     double *outside;                     /* own, less what operations take */
+    double *lost;                        /* what it waited in all operations */
     double *wall, *room, *others;
     uint8_t *rows; /* enum ft_wander_row */
     double base, wall_base;
@@ -143,7 +148,7 @@ static void fill(struct pace *p)
     for (size_t b = 0; b < p->blocks; b++) {
         for (size_t i = 0; i < p->members; i++)
             p->own[i * p->blocks + b] = p->late[i * p->blocks + b] = p->later[i * p->blocks + b] =
-                p->outside[i * p->blocks + b] = 0;
+                p->outside[i * p->blocks + b] = p->lost[i * p->blocks + b] = 0;
         p->wall[b] = 0;
         for (size_t k = b * p->period + 1; k <= (b + 1) * p->period; k++) {
             double median;
@@ -154,6 +159,8 @@ static void fill(struct pace *p)
             median = ft_median(p->room, p->members);
             for (size_t i = 0; i < p->members; i++) {
                 p->own[i * p->blocks + b] += own_of(p, k, i);
+                p->lost[i * p->blocks + b] +=
+                    (double)p->lost_ns[row_of(p, k, i)] - (double)p->lost_ns[row_of(p, k - 1, i)];
                 if (p->beside)
                     p->outside[i * p->blocks + b] += rest_of(p, k, i, p->inside_ns);
                 p->late[i * p->blocks + b] += median - length_of(&p->m->op[row_of(p, k, i)]);
@@ -257,6 +264,34 @@ static double noise_of(const struct pace *p, const struct ft_suspect *c, double 
     return fmin(spread, fmax(STEPS * steps, wander));
 }
 
+/* How much less a member waits than the others, in all operations between those of the
+ * communicator: where ranks exchange before they are together, they wait for a late one there. */
+static double spared_of(const struct pace *p, const struct ft_suspect *c)
+{
+    for (size_t i = 0; i < p->members; i++)
+        p->others[i] = middle_of(p, p->lost, i, c->first, c->end, NULL);
+    return ft_median(p->others, p->members) -
+           middle_of(p, p->lost, c->position, c->first, c->end, NULL);
+}
+
+/* Where all are taken to be alike: whether they are, but for this one and others of its host, and
+ * it was as they are before if it may be a stage. */
+static bool are_alike(const struct pace *p, const struct ft_suspect *c)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    size_t likes = 0;
+
+    for (size_t j = 0; j < p->members; j++) {
+        if (j != c->position && p->apart[member[j].process] == p->apart[c->process] && ++likes > 1)
+            return false;
+        if (p->m->process[member[j].process].host != p->m->process[c->process].host &&
+            fabs(middle_of(p, p->excess, j, 0, p->blocks, NULL)) * ODD > c->excess)
+            return false;
+    }
+    return !p->stages || (c->first >= BLOCKS_MIN &&
+                          middle_of(p, p->excess, c->position, 0, c->first, NULL) < EXCESS / 2);
+}
+
 /* Whether a member is late through the stretch, beyond what is noise and what its like differ by.
  */
 static bool is_late(const struct pace *p, struct ft_suspect *c)
@@ -293,14 +328,18 @@ static bool is_late(const struct pace *p, struct ft_suspect *c)
     if (likes >= 2)
         spread = noise_of(p, c, spread, usual);
     spread = fmax(spread, ft_median(p->others + p->members, likes));
-    felt = c->felt_ns = middle_of(p, p->late, c->position, c->first, c->end, NULL);
+    felt = middle_of(p, p->late, c->position, c->first, c->end, NULL);
+    if (p->m->pair_count > 0 && !p->beside)
+        felt = fmax(felt, spared_of(p, c));
+    c->felt_ns = felt;
     /* With one like it alone, which of the two is odd shows by their clocks alone. */
     if (likes < 2)
         felt = fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
     c->excess = excess;
     c->sigmas = excess / (1.2533 * fmax(spread, 1e-3) / sqrt((double)n));
     return excess >= need && sum / (double)n >= need && c->sigmas >= FT_SUSPECTS_SIGMAS &&
-           excess >= SIGMAS_LIKE * usual && felt >= FELT * excess * p->base;
+           excess >= SIGMAS_LIKE * usual && felt >= FELT * excess * p->base &&
+           (!p->apart || are_alike(p, c));
 }
 
 /* How many others do the same work, counted up to most. */
@@ -458,11 +497,12 @@ static int judge(struct pace *p, struct ft_suspects *seen)
     p->later = calloc(p->members * steps, sizeof(*p->later));
     p->excess = calloc(p->members * steps, sizeof(*p->excess));
     p->outside = calloc(p->members * steps, sizeof(*p->outside));
+    p->lost = calloc(p->members * steps, sizeof(*p->lost));
     p->wall = calloc(steps, sizeof(*p->wall));
     p->room = calloc(most, sizeof(*p->room));
     p->others = calloc(2 * most, sizeof(*p->others));
     p->rows = calloc(p->members, sizeof(*p->rows));
-    if (p->own && p->late && p->later && p->excess && p->outside && p->wall && p->room &&
+    if (p->own && p->late && p->later && p->excess && p->outside && p->lost && p->wall && p->room &&
         p->others && p->rows) {
         p->beside = works_beside(p);
         for (size_t k = 1; k <= steps; k++) {
@@ -484,6 +524,7 @@ static int judge(struct pace *p, struct ft_suspects *seen)
     free(p->later);
     free(p->excess);
     free(p->outside);
+    free(p->lost);
     free(p->wall);
     free(p->room);
     free(p->others);
@@ -491,41 +532,68 @@ static int judge(struct pace *p, struct ft_suspects *seen)
     return rc;
 }
 
-int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
+/* What is known of all ranks. */
+struct ranks {
+    uint64_t *roles, *alike, *lost, *inside, *waits;
+    uint32_t *groups;
+};
+
+/* Looks at each communicator: at ranks of one role, or at all, if those that have no like may be
+ * alike. */
+static int look(const struct ft_matched *m, const struct ranks *r, bool all,
+                struct ft_diagnoses *found)
 {
-    uint64_t *roles = ft_roles_new(m), *lost = ft_lost_new(m), *inside = ft_inside_new(m);
-    uint64_t *waits = ft_pair_waits_new(m);
-    uint32_t *groups = calloc(m->group_count + 1, sizeof(*groups));
     struct ft_suspects seen = {.wander = ft_wander_new(m)};
-    int rc = roles && lost && inside && waits && groups && seen.wander ? 0 : -ENOMEM;
+    bool stages = all && ft_roles_may_be_stages(m);
+    int rc = seen.wander ? 0 : -ENOMEM;
 
     for (uint32_t comm = 0; comm < m->comm_count && rc == 0; comm++) {
         struct pace p = {.m = m,
-                         .roles = roles,
-                         .lost_ns = lost,
-                         .inside_ns = inside,
-                         .waits_ns = waits,
+                         .roles = all ? r->alike : r->roles,
+                         .apart = all ? r->roles : NULL,
+                         .stages = stages,
+                         .lost_ns = r->lost,
+                         .inside_ns = r->inside,
+                         .waits_ns = r->waits,
                          .comm = comm,
-                         .group = groups};
+                         .group = r->groups};
 
         p.members = ft_matched_size(m, comm);
         for (size_t g = m->comm_groups[comm]; g < m->comm_groups[comm + 1]; g++) {
             if (g % 16 == 0)
                 ft_task_spend(m->task, 1);
             if (complete(&m->groups[g], p.members))
-                groups[p.groups++] = (uint32_t)g;
+                r->groups[p.groups++] = (uint32_t)g;
         }
-        if (p.members >= 2 && p.groups >= GROUPS_MIN)
+        if (p.members >= (all ? ALIKE_MIN : 2) && p.groups >= GROUPS_MIN)
             rc = judge(&p, &seen);
     }
     if (rc == 0)
         rc = ft_suspects_report(m, &seen, found);
     ft_wander_free(seen.wander);
     free(seen.items);
-    free(roles);
-    free(lost);
-    free(inside);
-    free(waits);
-    free(groups);
+    return rc;
+}
+
+int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
+{
+    struct ranks r = {.roles = ft_roles_new(m),
+                      .alike = calloc(m->process_count + 1, sizeof(*r.alike)),
+                      .lost = ft_lost_new(m),
+                      .inside = ft_inside_new(m),
+                      .waits = ft_pair_waits_new(m),
+                      .groups = calloc(m->group_count + 1, sizeof(*r.groups))};
+    int rc = r.roles && r.alike && r.lost && r.inside && r.waits && r.groups ? 0 : -ENOMEM;
+
+    if (rc == 0)
+        rc = look(m, &r, false, found);
+    if (rc == 0 && found->count == 0 && m->pair_count > 0)
+        rc = look(m, &r, true, found);
+    free(r.roles);
+    free(r.alike);
+    free(r.lost);
+    free(r.inside);
+    free(r.waits);
+    free(r.groups);
     return rc;
 }
