@@ -21,10 +21,13 @@
 #include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
 
-#define LIKE     4     /* communicators that a reference is made of */
-#define NOTICED  0.005 /* at all */
-#define DOUBTFUL 0.5   /* confidence where it may be the ranks' own work */
-#define ALONE    0.6   /* where nothing is there to compare it with */
+#define LIKE       4     /* communicators that a reference is made of */
+#define NOTICED    0.005 /* at all */
+#define FIRST      6     /* collectives that say what was usual where most are slow */
+#define SOON_RATIO 1.4   /* which are that much slower, */
+#define OFTEN      0.9   /* as good as all of them */
+#define DOUBTFUL   0.5   /* confidence where it may be the ranks' own work */
+#define ALONE      0.6   /* where nothing is there to compare it with */
 
 static int by_series(const void *a, const void *b)
 {
@@ -135,6 +138,36 @@ static void refer(struct ft_survey *s)
     }
 }
 
+/* Where nothing else is there to compare it with: whether a series became slow soon after it began,
+ * so that most of it is slow, and has been since. Its first collectives say what was usual. */
+static bool slow_soon(struct ft_survey *s, struct ft_series *series)
+{
+    const struct ft_series_entry *e = &s->entries[series->first];
+    double usual, half;
+    size_t first;
+
+    if (!s->lone || s->ahead || series->count < 2 * FT_SERIES_MIN)
+        return false;
+    for (size_t k = 0; k < FIRST; k++)
+        s->room[k] = e[k].ns;
+    usual = ft_median(s->room, FIRST);
+    for (size_t k = 0; k < series->count; k++)
+        s->values[k] = log(e[k].ns / usual);
+    ft_task_spend(s->m->task, 1 + series->count / 4);
+    if (!ft_slowness_of(s->values, series->count, 0, s->room, &series->slow) ||
+        series->slow.ratio < SOON_RATIO || series->slow.first < FIRST ||
+        series->slow.end + 1 < series->count)
+        return false;
+    first = series->slow.first;
+    half = log(series->slow.ratio) / 2;
+    memcpy(s->room, s->values, series->count * sizeof(*s->room));
+    if (ft_quantile(s->room, first, 1) > half ||
+        ft_quantile(s->room + first, series->slow.end - first, 1 - OFTEN) < half)
+        return false;
+    series->usual = usual;
+    return true;
+}
+
 static void judge_series(struct ft_survey *s, struct ft_series *series)
 {
     const struct ft_series_entry *e = &s->entries[series->first];
@@ -143,7 +176,8 @@ static void judge_series(struct ft_survey *s, struct ft_series *series)
     for (size_t k = 0; k < series->count; k++)
         s->values[k] = log(e[k].ns / series->usual);
     series->is_slow =
-        !s->ahead && ft_slowness_of(s->values, series->count, 0, s->room, &series->slow);
+        (!s->ahead && ft_slowness_of(s->values, series->count, 0, s->room, &series->slow)) ||
+        slow_soon(s, series);
     /* One that takes no time to speak of slows nobody down. */
     if (series->is_slow &&
         (series->slow.ratio - 1) * series->usual < NOTICED * ft_series_between(s, series))
@@ -333,7 +367,8 @@ static int describe_all(struct ft_survey *s)
 
 int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
 {
-    struct ft_survey s = {.m = m, .ahead = ft_called_ahead(m), .found = found};
+    struct ft_survey s = {
+        .m = m, .ahead = ft_called_ahead(m), .lone = m->pair_count == 0, .found = found};
     size_t room = m->group_count + m->process_count + m->pair_count;
     int rc = -ENOMEM;
 
@@ -347,6 +382,8 @@ int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
         collect(&s);
         make_series(&s);
         refer(&s);
+        for (size_t i = 0; i < s.series_count; i++)
+            s.lone = s.lone && s.series[i].comm == s.series[0].comm;
         for (size_t i = 0; i < s.series_count; i++)
             judge_series(&s, &s.series[i]);
         leave_common(&s);

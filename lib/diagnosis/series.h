@@ -43,6 +43,7 @@ struct ft_survey {
     size_t *count_of;      /* slow communicators of each process */
     size_t entry_count, series_count;
     bool ahead; /* hosts call ahead: lengths say nothing */
+    bool lone;  /* there is one communicator, and no sends */
     struct ft_diagnoses *found;
 };
 

@@ -193,6 +193,28 @@ START_TEST(clocks_apart_are_no_late_leaver)
 }
 END_TEST
 
-FT_UNIT_MAIN("tables of exchanges", who_is_late_to_exchanges, a_stage_that_is_built_so,
-             a_transfer_that_stands_at_the_end, slow_with_all_sends,
+/* What a communicator took at first says what is usual, where it has been slow for most of the
+ * time; not where it varies by as much, nor where it has become faster again. */
+START_TEST(slow_since_soon_after_the_beginning)
+{
+    for (size_t varies = 0; varies < 2; varies++) {
+        setup();
+        for (uint64_t k = 0; k < STEPS; k++) {
+            bool slow = k >= 7;
+            uint64_t noise = varies ? 6 * some(k * 17, 5) : some(k, 99) / 10;
+
+            for (uint32_t r = 0; r < RANKS; r++)
+                now[r] += WORK + some(k, r);
+            together(k, SEND * (slow ? 2 : 1) + noise);
+        }
+        diagnose(1 - varies);
+        if (!varies)
+            expect(FT_SYNDROME_COMM_SLOW, NONE);
+        teardown();
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("tables of exchanges", slow_since_soon_after_the_beginning, who_is_late_to_exchanges,
+             a_stage_that_is_built_so, a_transfer_that_stands_at_the_end, slow_with_all_sends,
              clocks_apart_are_no_late_leaver)
