@@ -19,13 +19,14 @@ static double middle_of(struct ft_survey *s, const struct ft_series *x, uint64_t
                         uint64_t until_ns, double *chance)
 {
     const struct ft_series_entry *e = &s->entries[x->first];
-    double middle;
+    /* Where all of them are slow most of the time, so is what is usual of like ones. */
+    double middle, usual = fmin(x->usual, x->past);
     size_t n = 0;
 
     ft_task_spend(s->m->task, 1 + x->count / 8);
     for (size_t k = 0; k < x->count; k++)
         if ((int64_t)(e[k].start_ns - since_ns) >= 0 && (int64_t)(until_ns - e[k].start_ns) >= 0)
-            s->room[n++] = log(e[k].ns / x->usual);
+            s->room[n++] = log(e[k].ns / usual);
     middle = ft_median(s->room, n);
     *chance = ft_spread(s->room, n, middle) / sqrt((double)n);
     return n ? middle : NAN;

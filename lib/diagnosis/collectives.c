@@ -115,7 +115,7 @@ static void make_series(struct ft_survey *s)
                                      .members = (uint32_t)ft_matched_size(s->m, e->comm),
                                      .process = FT_OPERATIONS_NONE};
         ft_task_spend(s->m->task, 1 + n / 2 + series->members / 16);
-        series->usual = ft_quantile(s->room, n, FT_SLOWNESS_PAST);
+        series->usual = series->past = ft_quantile(s->room, n, FT_SLOWNESS_PAST);
         series->median = ft_median(s->room, n);
     }
     ft_task_sort(s->m->task, s->series, s->series_count, sizeof(*s->series), by_shape);

@@ -22,6 +22,7 @@ struct ft_series {
     uint64_t bytes;
     size_t first, count; /* of entries */
     double median, usual;
+    double past; /* what most of it is slower than, whatever its like take */
     struct ft_slowness slow;
     bool is_slow, alone; /* alone: nothing was there to compare it with */
     uint32_t process;    /* that leaves late, NONE */

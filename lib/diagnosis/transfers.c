@@ -29,7 +29,8 @@
 #define NEAR          4    /* transfers before and after one that it is compared with */
 #define MEASURED      0.75 /* of the transfers of two ranks, at least */
 #define SLOW_SHARE    0.4  /* more of all cells: no single rank */
-#define OTHERS_MAX    64   /* cells that one is compared with while it is slow */
+#define ANY_HOSTS     (-1)
+#define OTHERS_MAX    64 /* cells that one is compared with while it is slow */
 
 /* One side of a transfer: how long it took there at most, and when it was done. */
 struct side {
@@ -344,7 +345,7 @@ static size_t others_of(struct matrix *x, const struct cell *cell, const struct 
         size_t slow_count = slow->end * other->count / cell->count - first;
         int its = shared_by(x, other, cell);
 
-        if (slow_count == 0 || its < 0)
+        if (slow_count == 0 || (its < 0 && shared != ANY_HOSTS))
             continue;
         ft_task_spend(x->m->task, 1 + other->count / 4);
         rest = other->count - slow_count;
@@ -353,7 +354,7 @@ static size_t others_of(struct matrix *x, const struct cell *cell, const struct 
         middle = ft_median(x->room, slow_count);
         if (rest)
             all[all_count++] = middle - ft_median(x->room + slow_count, rest);
-        if (its == shared)
+        if (its == shared || shared == ANY_HOSTS)
             x->values[n++] = middle;
     }
     ft_task_spend(x->m->task, 1 + all_count / 4);
@@ -375,7 +376,9 @@ static bool stands_out(struct matrix *x, const struct cell *cell, const struct f
 
         if (from && to)
             bar = fmin(bar, other);
-        else if (from || to || others_of(x, cell, slow, 3, &bar) < CELLS_LIKE)
+        else if (from || to ||
+                 (others_of(x, cell, slow, 3, &bar) < CELLS_LIKE &&
+                  others_of(x, cell, slow, ANY_HOSTS, &bar) < CELLS_LIKE))
             bar = 0;
     }
     return log(slow->ratio) >= bar;

@@ -193,6 +193,75 @@ START_TEST(clocks_apart_are_no_late_leaver)
 }
 END_TEST
 
+/* Those that hold a rank of each half, and the halves: all are slow most of the time. */
+START_TEST(slow_with_all_that_are_alike)
+{
+    static const char *const names[] = {"d0", "d1", "d2", "d3", "t0", "t1"};
+
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        uint64_t slow = k >= STEPS / 3 + 2 ? 2 : 1;
+
+        for (uint32_t part = 0; part < 6; part++) {
+            uint64_t all = 0, ns = SEND * slow + some(k, part) / 10;
+
+            for (int enters = 1; enters >= 0; enters--)
+                for (uint32_t r = 0; r < RANKS; r++) {
+                    if (part < 4 ? r % 4 != part : r / 4 != part - 4)
+                        continue;
+                    if (enters) {
+                        now[r] += WORK + some(k + part, r);
+                        all = later(all, now[r]);
+                        continue;
+                    }
+                    put(r, names[part], "AllReduce", k, now[r], all + ns, NONE);
+                    now[r] = all + ns;
+                }
+        }
+    }
+    diagnose(0);
+    teardown();
+}
+END_TEST
+
+/* The first two of a ring are on one host, and no others: they are slow with all others. */
+START_TEST(a_pair_of_its_own_kind)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        uint64_t slow = k >= STEPS - 8 ? 2 : 1;
+
+        for (uint32_t r = 0; r < RANKS; r++) {
+            uint32_t to = (r + 1) % RANKS;
+
+            for (int recv = 0; recv < 2; recv++) {
+                uint32_t rank = recv ? to : r;
+                uint64_t start = 1000 * MS + k * 100 * MS + some(k, rank);
+                char host[16];
+
+                snprintf(host, sizeof(host), "h%u", rank == 1 ? 0 : rank);
+                ck_assert_int_eq(
+                    ft_operations_add(
+                        ops,
+                        &(struct ft_operation_row){.host = host,
+                                                   .comm = "x",
+                                                   .function = recv ? "Recv" : "Send",
+                                                   .rank = rank,
+                                                   .peer = recv ? r : to,
+                                                   .sequence = k,
+                                                   .bytes = 1 << 20,
+                                                   .start_ns = start,
+                                                   .end_ns = 1001 * MS + k * 100 * MS +
+                                                             SEND * slow + some(k, 50 + r) / 10}),
+                    0);
+            }
+        }
+    }
+    diagnose(0);
+    teardown();
+}
+END_TEST
+
 /* What a communicator took at first says what is usual, where it has been slow for most of the
  * time; not where it varies by as much, nor where it has become faster again. */
 START_TEST(slow_since_soon_after_the_beginning)
@@ -215,6 +284,7 @@ START_TEST(slow_since_soon_after_the_beginning)
 }
 END_TEST
 
-FT_UNIT_MAIN("tables of exchanges", slow_since_soon_after_the_beginning, who_is_late_to_exchanges,
+FT_UNIT_MAIN("tables of exchanges", slow_with_all_that_are_alike, a_pair_of_its_own_kind,
+             slow_since_soon_after_the_beginning, who_is_late_to_exchanges,
              a_stage_that_is_built_so, a_transfer_that_stands_at_the_end, slow_with_all_sends,
              clocks_apart_are_no_late_leaver)
