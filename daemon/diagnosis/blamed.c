@@ -141,6 +141,22 @@ static void say_stalls(struct ft_blamed *b, struct ft_diagnosis_report *r)
                                  f->pairs_stalled, f->pairs, f->stalled, f->operations));
 }
 
+static const char *say_line(struct ft_blamed *b, const struct ft_delays_verdict *v, bool receives)
+{
+    return text(b,
+                "its steps %s %" PRIu32 " of its %" PRIu32
+                " peers take %.2f times as long a byte as between others",
+                receives ? "from" : "to", v->blame.slow, v->blame.all, v->blame.ratio);
+}
+
+static const char *say_pair(struct ft_blamed *b, const struct ft_delays_verdict *v)
+{
+    return text(b,
+                "steps from rank %" PRIu32 " to rank %" PRIu32
+                " take %.2f times as long a byte as those of the other %" PRIu32 " pairs",
+                number_of(b, v->from), number_of(b, v->to), v->blame.ratio, v->pairs - 1);
+}
+
 /* The culprit and the reasons of a verdict; the first of these last. */
 static void fill(struct ft_blamed *b, const struct ft_delays_verdict *v,
                  struct ft_diagnosis_report *r)
@@ -175,18 +191,9 @@ static void fill(struct ft_blamed *b, const struct ft_delays_verdict *v,
                     "byte as the others of %" PRIu32 ", of several senders and receivers",
                     blame->slow, blame->all, blame->ratio, v->pairs));
     else if (line)
-        ft_report_add_reason(r,
-                             text(b,
-                                  "its steps %s %" PRIu32 " of its %" PRIu32
-                                  " peers take %.2f times as long a byte as between others",
-                                  receives ? "from" : "to", blame->slow, blame->all, blame->ratio));
+        ft_report_add_reason(r, say_line(b, v, receives));
     else
-        ft_report_add_reason(r, text(b,
-                                     "steps from rank %" PRIu32 " to rank %" PRIu32
-                                     " take %.2f times as long a byte as those of the other "
-                                     "%" PRIu32 " pairs",
-                                     number_of(b, v->from), number_of(b, v->to), blame->ratio,
-                                     v->pairs - 1));
+        ft_report_add_reason(r, say_pair(b, v));
 }
 
 static bool is_member(const struct ft_blamed *b, const char *communicator,
@@ -308,6 +315,58 @@ bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
     *peer = b->verdicts[first].blame.side == FT_SIDE_RECEIVER ? b->verdicts[first].from
                                                               : b->verdicts[first].to;
     return true;
+}
+
+/* Whether it is this rank's end that is slow, or may be: of the one pair whose sender, receiver and
+ * links cannot be distinguished, who is slow by its own work is the first to look at. */
+static bool is_its_end(const struct ft_delays_verdict *v, const struct ft_recent_rank *rank)
+{
+    bool from = v->from->process == rank->process, to = v->to->process == rank->process;
+
+    return v->blame.side == FT_SIDE_SENDER     ? from
+           : v->blame.side == FT_SIDE_RECEIVER ? to
+                                               : v->blame.side == FT_SIDE_ANY && (from || to);
+}
+
+/* What its steps say, in the report of its own work. */
+static void say_mixed(struct ft_blamed *b, const struct ft_delays_verdict *v,
+                      const struct ft_recent_rank *rank, struct ft_diagnosis_report *r)
+{
+    bool from = v->from->process == rank->process, line = v->blame.slow > 1;
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    m->syndrome = FABRICTRACE__SYNDROME__SYNDROME_MIXED;
+    m->has_side = true;
+    m->side = ft_report_side(v->blame.side);
+    m->has_peer = !line;
+    m->peer = line ? 0 : number_of(b, from ? v->to : v->from);
+    m->slowdown = m->slowdown < v->blame.ratio ? v->blame.ratio : m->slowdown;
+    m->advice = (char *)(uintptr_t)ft_syndrome_advice(
+        &(struct ft_diagnosis){.syndrome = FT_SYNDROME_MIXED, .side = v->blame.side});
+    if (m->n_evidence_for < FT_REPORT_TEXTS)
+        r->reasons[m->n_evidence_for++] =
+            (char *)(uintptr_t)(line ? say_line(b, v, !from) : say_pair(b, v));
+    if (v->blame.side == FT_SIDE_ANY)
+        add_doubt(r, "its steps alone do not show whether it, its peer or a link is slow");
+}
+
+void ft_blamed_join(struct ft_blamed *b, struct ft_diagnosis_report *r,
+                    const struct ft_recent_rank *rank)
+{
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    b->now = NULL;
+    b->text_count = 0;
+    for (size_t i = 0; rank && rank->process && i < b->count; i++) {
+        const struct ft_delays_verdict *v = &b->verdicts[i];
+
+        if (m->syndrome == FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW && is_its_end(v, rank))
+            say_mixed(b, v, rank, r);
+        else if (m->syndrome != FABRICTRACE__SYNDROME__SYNDROME_MIXED ||
+                 (v->from->process != rank->process && v->to->process != rank->process))
+            continue;
+        b->reported[i] = true;
+    }
 }
 
 bool ft_blamed_next(struct ft_blamed *b, struct ft_diagnosis_report *r,

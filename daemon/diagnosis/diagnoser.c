@@ -260,6 +260,8 @@ static void report(struct look *l, struct ft_diagnosis *found)
         return;
     if (found->syndrome == FT_SYNDROME_COMM_SLOW && !ft_blamed_refine(&l->blamed, r, &rank, &peer))
         return;
+    if (found->syndrome == FT_SYNDROME_NONCOMM_SLOW || found->syndrome == FT_SYNDROME_MIXED)
+        ft_blamed_join(&l->blamed, r, rank);
     ft_witness_report(&l->around.witnesses, l->d->recent, rank, peer, r, &room, l->now_ms);
     ft_blamed_decide(&l->blamed, r, &room);
     ft_cut_report(&cut, &l->around.witnesses, &stand, r, &room);
@@ -307,6 +309,21 @@ static size_t rows_of_look(const struct look *l)
     return least > l->d->config.rows_look ? least : l->d->config.rows_look;
 }
 
+/* Who is slow by its own work comes first: what the matrix says of the same rank belongs to that.
+ */
+static void report_all(struct look *l, struct ft_diagnoses *found, bool own)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        struct ft_diagnosis *d = &found->items[i];
+        bool slow = d->slowdown > 0;
+
+        if (own == (d->syndrome == FT_SYNDROME_COMM_SLOW) ||
+            (l->hangs ? slow : ft_standing_is_hang((uint32_t)d->syndrome)))
+            continue;
+        report(l, d);
+    }
+}
+
 static void look_at(void *arg)
 {
     struct look *l = arg;
@@ -322,13 +339,8 @@ static void look_at(void *arg)
                        &l->around.witnesses, l->task);
     if (!l->g.folded && l->g.rows > 0 && (!l->hangs || knows_usual(l)) &&
         ft_diagnose(l->g.ops, (uint64_t)l->now_ms * NS_PER_MS, &found) == 0) {
-        for (size_t i = 0; i < found.count; i++) {
-            bool slow = found.items[i].slowdown > 0;
-
-            if (l->hangs ? slow : ft_standing_is_hang((uint32_t)found.items[i].syndrome))
-                continue;
-            report(l, &found.items[i]);
-        }
+        report_all(l, &found, true);
+        report_all(l, &found, false);
     }
     report_blamed(l);
     l->d->stats.refused += found.left_out;

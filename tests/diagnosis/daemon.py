@@ -194,7 +194,7 @@ def on_fabric(seed, kind=None, shape=None, **options):
         if kind is None:
             return job
         edges = edges_of(job)
-        if kind in ("sender", "receiver", "pair"):
+        if kind in ("sender", "receiver", "pair", "mixed"):
             fault.rank, fault.peer = rng.choice(edges)
             if kind == "receiver":
                 fault.rank, fault.peer = fault.peer, fault.rank
@@ -254,6 +254,7 @@ CASES = {
     "slow to send": (lambda s: on_fabric(s, "sender"), "comm_slow", True),
     "slow to receive": (lambda s: on_fabric(s, "receiver"), "comm_slow", True),
     "slow pair": (lambda s: on_fabric(s, "pair"), "comm_slow", True),
+    "mixed": (lambda s: on_fabric(s, "mixed"), "mixed", True),
     "alien flow": (lambda s: on_fabric(s, "alien"), "comm_slow", "link"),
     "slow link and slow to send": (lambda s: on_fabric(s, "two"), "comm_slow", "link"),
     "slow pair from flows alone": (lambda s: of_flows(s, "pair"), "comm_slow", "flows"),
@@ -323,7 +324,7 @@ def run_one(name, seed):
         found = replay(job.records(), job.fabric)
     else:
         reports = Reports(job, job.run())
-        hangs = syndrome is not None and not syndrome.endswith("slow")
+        hangs = syndrome is not None and syndrome != "mixed" and not syndrome.endswith("slow")
         if hangs:
             reports.stop({job.host(job.fault.rank)} if job.fault.kind == "killed" else ())
         found = replay(reports.lines(), reports.fabric)

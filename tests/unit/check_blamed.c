@@ -20,6 +20,7 @@ static struct ft_recent *recent;
 static struct ft_recent_job *job;
 static struct ft_blamed blamed;
 static const char *comm; /* of the sender that is slow: its rank 1 */
+static bool single;      /* of one pair, whose ends and links look alike */
 
 int __wrap_ft_delays_judge(const struct ft_recent *r, const struct ft_recent_job *j, int64_t now_ms,
                            const struct ft_delays_paths *paths, struct ft_task *task,
@@ -37,6 +38,9 @@ int __wrap_ft_delays_judge(const struct ft_recent *r, const struct ft_recent_job
         .to = ft_recent_find(r, comm, 2),
         .since_ms = now_ms - 20000,
         .pairs = 12};
+    if (single)
+        out[0].blame = (struct ft_blame){
+            .side = FT_SIDE_ANY, .link = FT_NONE, .slow = 1, .all = 1, .ratio = 4};
     *count = 1;
     *noise = (struct ft_delays_noise){.bar = 0.1};
     return 0;
@@ -140,5 +144,78 @@ START_TEST(a_slow_end_elsewhere_explains_nothing)
 }
 END_TEST
 
+/* A rank of the world that is slow by its own work, or by that and by its operations, too; whether
+ * the matrix has more to say afterwards. */
+static bool join(uint32_t who, Fabrictrace__Syndrome syndrome, struct ft_diagnosis_report *r)
+{
+    const struct ft_recent_rank *rank = ft_recent_find(recent, WORLD, who), *peer;
+    static struct ft_diagnosis_report next;
+    Fabrictrace__Diagnosis *m = &r->message;
+
+    memset(r, 0, sizeof(*r));
+    fabrictrace__diagnosis__init(m);
+    m->has_rank = m->has_slowdown = true;
+    m->rank = who;
+    m->syndrome = syndrome;
+    m->slowdown = 2;
+    m->evidence_for = r->reasons;
+    m->evidence_against = r->doubts;
+    ft_blamed_join(&blamed, r, rank);
+    return ft_blamed_next(&blamed, &next, &rank, &peer);
+}
+
+/* Either end of the pair may be it; who is slow by its own work is the first to look at. */
+START_TEST(who_is_slow_and_at_one_end_of_a_slow_pair_is_one_diagnosis)
+{
+    struct ft_diagnosis_report r;
+
+    single = true;
+    for (uint32_t who = 0; who < RANKS; who++) {
+        bool end = who == 1 || who == 2;
+
+        begin(RING);
+        ck_assert(join(who, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW, &r) != end);
+        ck_assert_int_eq(r.message.syndrome, end ? FABRICTRACE__SYNDROME__SYNDROME_MIXED
+                                                 : FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW);
+        ck_assert_int_eq(r.message.has_peer, end);
+        ck_assert(!end || r.message.peer == 3 - who);
+        ck_assert_uint_eq(r.message.n_evidence_against, end);
+        ft_recent_free(recent);
+    }
+    single = false;
+}
+END_TEST
+
+START_TEST(who_is_slow_in_both_is_one_diagnosis)
+{
+    struct ft_diagnosis_report r;
+
+    begin(RING);
+    ck_assert(!join(1, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW, &r));
+    ck_assert_int_eq(r.message.syndrome, FABRICTRACE__SYNDROME__SYNDROME_MIXED);
+    ck_assert_int_eq(r.message.side, FABRICTRACE__SIDE__SIDE_SENDER);
+    ck_assert_double_eq(r.message.slowdown, 4);
+    ck_assert_uint_eq(r.message.n_evidence_for, 1);
+    ck_assert_ptr_nonnull(strstr(r.message.evidence_for[0], "its steps to 3 of its 3 peers"));
+    ck_assert_str_eq(r.message.advice,
+                     ft_syndrome_advice(&(struct ft_diagnosis){.syndrome = FT_SYNDROME_MIXED}));
+    ft_recent_free(recent);
+    begin(RING);
+    ck_assert(!join(1, FABRICTRACE__SYNDROME__SYNDROME_MIXED, &r));
+    ck_assert_double_eq(r.message.slowdown, 2);
+    ck_assert_uint_eq(r.message.n_evidence_for, 0);
+    ft_recent_free(recent);
+    /* Another rank's own work is another diagnosis, also that of the peer. */
+    for (uint32_t who = 2; who < RANKS; who++) {
+        begin(RING);
+        ck_assert(join(who, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW, &r));
+        ck_assert_int_eq(r.message.syndrome, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_SLOW);
+        ft_recent_free(recent);
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("blamed", who_leaves_last_is_not_named_beside_a_slow_end_of_its_communicator,
-             a_slow_end_elsewhere_explains_nothing)
+             a_slow_end_elsewhere_explains_nothing,
+             who_is_slow_and_at_one_end_of_a_slow_pair_is_one_diagnosis,
+             who_is_slow_in_both_is_one_diagnosis)
