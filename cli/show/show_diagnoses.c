@@ -4,6 +4,7 @@
 #include "cli/show/show.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/output/text.h"
 #include "cli/output/units.h"
@@ -79,6 +80,33 @@ static void show_links(const struct ft_screen *screen, const struct ft_value *re
     }
 }
 
+/* "rank 3 waits for rank 2 waits for rank 1" */
+static void show_chain(const struct ft_screen *screen, const struct ft_value *record)
+{
+    const struct ft_value *chain = ft_value_get(record, "wait_chain");
+    size_t count = ft_value_count(chain);
+
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        char *rank = ft_value_dump(ft_value_at(chain, i));
+
+        fputs(i ? " waits for rank " : "\n  rank ", screen->out);
+        ft_screen_text(screen, FT_PLAIN, rank ? rank : "?");
+        free(rank);
+    }
+}
+
+/* How sure it is, and by which queue pair the transfer goes. */
+static void show_rest(const struct ft_screen *screen, const struct ft_value *record)
+{
+    double confidence;
+    uint64_t qp;
+
+    if (ft_value_uint(record, "qp", &qp))
+        fprintf(screen->out, "\n  queue pair 0x%llx", (unsigned long long)qp);
+    if (ft_value_real(record, "confidence", &confidence))
+        fprintf(screen->out, "\n  confidence %.0f %%", 100 * confidence);
+}
+
 /* The first text of the evidence is in the message. */
 static void show_reasons(const struct ft_screen *screen, const struct ft_value *record)
 {
@@ -86,7 +114,9 @@ static void show_reasons(const struct ft_screen *screen, const struct ft_value *
     ft_screen_text(screen, FT_BOLD, ft_value_str(record, "message"));
     show_texts(screen, record, "evidence_for", "+", 1);
     show_texts(screen, record, "evidence_against", "-", 0);
+    show_chain(screen, record);
     show_links(screen, record);
+    show_rest(screen, record);
     if (ft_value_str(record, "advice")) {
         fputs("\n  > ", screen->out);
         ft_screen_text(screen, FT_PLAIN, ft_value_str(record, "advice"));
