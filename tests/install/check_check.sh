@@ -58,9 +58,10 @@ put configure <<'CONFIGURE'
 cat >Makefile <<'MAKEFILE'
 TESTS = unit
 CHECK_LIBS = x
-all:
+all tests/nccl/job tests/kafka/check_kafka tests/kafka/feeder tests/kafka/producer:
 	@:
 check:
+	@[ -n "$(TESTS)" ] || touch programs
 	@[ -z "$(TESTS)" ] || sh ./unit
 tests/nccl/job:
 	@:
@@ -80,6 +81,10 @@ read -r lacks <../../lacks
     echo "make: *** what make says" >&2
     exit 1
 }
+[ "$lacks" != others ] || {
+    rm -f tests/udp.log
+    timeout 60 sh -c 'until [ -e ../check-asan/programs ]; do sleep 0.1; done' || exit 1
+}
 echo "# PASS:  ${AS_ROOT:-3}"
 UNIT
 CONFIGURE
@@ -95,6 +100,7 @@ put asks-not/sudo <<'SUDO'
 shift
 AS_ROOT=2 exec "$@"
 SUDO
+says root/id 0 0
 lacks
 says packaging/install-deps 0 "deps: \$*"
 says packaging/lint.sh 0 "7 passed, 0 failed, 0 skipped"
@@ -128,6 +134,34 @@ expect "and runs as root where it does not" 0 '^5 passed, 0 failed, 0 skipped$' 
 expect "a lab too fails where sudo asks" 1 'FAIL this step needs root' snmp "$tree/asks"
 lacks
 expect "a step that skips itself fails" 1 '^0 passed, 1 failed, 0 skipped$' rxe
+lacks others
+expect "the sanitizers' programs are built while the tests before them run" 0 '^6 passed, 0 failed, 0 skipped$' \
+    unit sanitizers
+lacks
+
+# Each of these waits for the others: they run at once. What they say stays apart.
+meets() # FILE NAME OTHERS LINE STATUS
+{
+    put "$1" <<MEETS
+#!/bin/sh
+touch "$tree/met.$2"
+for other in $3; do
+    timeout 60 sh -c "until [ -e $tree/met.\$other ]; do sleep 0.1; done" || exit 1
+done
+echo "$4"
+exit $5
+MEETS
+}
+meets tests/faults/run.py faults "rxe valgrind" "5 passed, 0 failed, 0 skipped" 0
+meets tests/rxe/run.py rxe "faults valgrind" "3 passed, 0 failed, 0 skipped" 0
+meets tests/golden/valgrind.sh valgrind "faults rxe" "2 passed, 0 failed, 0 skipped" 0
+expect "labs, guests and valgrind run at once" 0 '^10 passed, 0 failed, 0 skipped$' faults rxe valgrind "$tree/root"
+expect "and are reported one after another" 0 '^rxe +ok +3 passed' faults rxe valgrind "$tree/root"
+says tests/snmp/check_snmp.py 1 "FAIL what snmp found" "2 passed, 1 failed, 0 skipped"
+expect "what fails beside others fails the run" 1 '^12 passed, 1 failed, 0 skipped$' \
+    faults rxe valgrind snmp "$tree/root"
+expect "and says why" 1 '^    FAIL what snmp found$' faults rxe valgrind snmp "$tree/root"
+
 expect "quick is named" 0 '^quick: unit headers lint' --list
 expect "quick runs neither labs nor guests" 0 '^12 passed, 0 failed, 0 skipped$' quick
 expect "bare takes the steps after it" 0 '^    bare: steps /.* lint gpu$' bare lint gpu
