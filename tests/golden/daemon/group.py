@@ -3,6 +3,7 @@
 """A group of daemons finds what one daemon finds: the flows of a generated fabric among 1, 2 and 4
 members by their partitions, whose partial loads the aggregator sums. In virtual time, without Kafka;
 the partition of a flow is computed here too. Also a member that says nothing, and hostile sums."""
+import functools
 import json
 import math
 import sys
@@ -48,9 +49,17 @@ def partition_of(flow):
     return (murmur2(key) & 0x7fffffff) % PARTITIONS
 
 
+class Traffic(list):
+    """Records that several daemons are given: their text is made once."""
+
+    @functools.cached_property
+    def text(self):
+        return "".join(json.dumps(r) + "\n" for r in self)
+
+
 def replay(folder, name, records, *settings):
     file = folder / f"{name}.in"
-    file.write_text("".join(json.dumps(r) + "\n" for r in records))
+    file.write_text(Traffic(records).text if type(records) is list else records.text)
     done = run(DAEMON, *NO_CONFIG, "--topology", folder / "topology.yaml", "--replay", file, "--sink",
                "file:-", *TRUST, "--set", f"source_id={name}", "--set", f"kafka.partitions={PARTITIONS}",
                *(word for s in settings for word in ("--set", s)))
@@ -63,8 +72,8 @@ def record(folder, case="steady3", seed=1):
     (folder / "topology.yaml").write_text(traffic.fabric.yaml())
     with open(folder / "raw", "w", encoding="utf-8") as out:
         traffic.write(out)
-    return [r for r in records_of((folder / "raw").read_text())
-            if r["schema"] in ("fabrictrace.observation.v1", "fabrictrace.host.v1")]
+    return Traffic(r for r in records_of((folder / "raw").read_text())
+                   if r["schema"] in ("fabrictrace.observation.v1", "fabrictrace.host.v1"))
 
 
 def member(folder, traffic, name, partitions):
@@ -184,7 +193,7 @@ def test_late(folder):
     old = [r for r in flows if r["time_ms"] < begin + 5000]
     at = next(i for i, r in enumerate(traffic) if r.get("time_ms", 0) > (begin + end) // 2)
     for name, late in {"both": old, "first": [r for r in old if partition_of(r["flow"]) < 4]}.items():
-        mixed = traffic[:at] + late + traffic[at:]
+        mixed = Traffic(traffic[:at] + late + traffic[at:])
         alone = replay(folder, f"{name}-alone", mixed)
         said = [of_kind(member(folder, mixed, f"{name}{i}", [share]), "partial")
                 for i, share in enumerate(("0-3", "4-7"))]

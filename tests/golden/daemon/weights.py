@@ -49,7 +49,8 @@ def run(folder, speeds, weights, dead=0):
                    "--replay", "-", "--sink", "file:-", stdin=None,
                    input="".join(json.dumps(r) + "\n" for r in observations(weights, dead)))
     equal("exit code", done.returncode, 0)
-    records = rig.records_of(done.stdout)
+    # Of the paths, which are nearly all, nothing is asked.
+    records = rig.records_of("".join(line for line in done.stdout.splitlines(True) if ".path.v1" not in line))
     return (of_kind(records, "imbalance"),
             {(e["kind"], e["subject"]): e for e in of_kind(records, "event")
              if e["kind"] in ("polarization", "underused") and not e.get("cleared")})
