@@ -4,7 +4,8 @@
 kernels of check_probe.py: nftables in each spine says which flows cross it, the kernels when a probe
 ended in them. The switches in the list of probes are those; a spine that does not answer is a gap;
 a switch meets no more than one probe in 1.2 s; none arrives at the far side; mice are left alone, as
-are flows of a host whose agent did not agree. Needs root. Runs in the build folder."""
+are flows of a host whose agent did not agree. By default nothing is sent, and a probe that is asked
+for is refused. Needs root. Runs in the build folder."""
 import json
 import os
 import socket
@@ -165,6 +166,38 @@ def test_without_consent(folder):
         stop(daemon, agent, traffic)
 
 
+def probe_sockets():
+    """Raw sockets of this host, of which probes leave, and Unix sockets that are asked for them."""
+    raw = [line for file in ("raw", "raw6") for line in Path("/proc/net", file).read_text().splitlines()[1:]]
+    return raw, [line for line in Path("/proc/net/unix").read_text().splitlines() if "probe.sock" in line]
+
+
+def test_off_by_default(lab, folder, agent_settings=""):
+    """Neither program says a word of probes, or the agent agrees to them and the daemon is as it comes."""
+    daemon, agent = programs(folder, "", agent_settings)
+    traffic, before = Traffic(), {name: lab.probes(name) for name in lab_of.NAMES[1:]}
+    try:
+        start(daemon, agent, traffic)
+        until("the elephants are known, without evidence, for three windows", lambda: len({
+            p["window_start_ms"] for p in of_kind(daemon.records(), "imbalance") if p["scope"] == "fabric"}) >= 3 and
+              {f for f in FLOWS if lab_of.path_of(daemon, f).get("state") == "unresolved"} == set(FLOWS))
+        if not agent_settings:
+            equal("the agent has no socket of which a probe could leave, or that listens", probe_sockets(), ([], []))
+        for options in ((), ("--socket", folder / "probe.sock")):
+            asked = subprocess.run([TOOL, "--endpoint", f"127.0.0.1:{daemon.http}", "probe", text_of(FLOWS[0]), *options],
+                                   check=False, text=True, capture_output=True)
+            check(f"a probe that is asked for is refused, with the reason ({agent_settings.strip() or 'by default'})",
+                  asked.returncode == os.EX_UNAVAILABLE and not asked.stdout and
+                  "it listens where probe.socket is set" in asked.stderr, asked)
+        equal("the daemon asked nobody", (probes_of(daemon), daemon.metric("fabrictraced_probe_requests_total"),
+                                          of_kind(daemon.records(), "probe")), ({}, 0, []))
+        check("the agent sent nothing", not agent.count("probe_packets_total", "sent"))
+        equal("no packet with the TTL of a probe came to a switch or host",
+              {name: lab.probes(name) for name in before}, before)
+    finally:
+        stop(daemon, agent, traffic)
+
+
 def programs(folder, daemon_settings, agent_settings):
     folder.mkdir()
     daemon = rig.Daemon(folder, lab_of.topology())
@@ -216,6 +249,8 @@ def main():
             stop(daemon, agent, traffic)
         rig.check_balance("daemon", daemon.records())
         test_without_consent(Path(top) / "alone")
+        test_off_by_default(lab, Path(top) / "default")
+        test_off_by_default(lab, Path(top) / "offered", "probe: {daemon: yes}\n")
     return 1 if rig.failures else 0
 
 
