@@ -31,8 +31,9 @@
 #define INTERNAL_COMPACT  0x3fffffffu
 #define INTERNAL_EXPANDED 0xffffffffu
 
-#define IF_STATUS_OPER 2
-#define PROTO_TCP      6
+#define IF_STATUS_ADMIN 1 /* ifStatus, sFlow v5 section 5.4, counter data */
+#define IF_STATUS_OPER  2
+#define PROTO_TCP       6
 
 /* The content of an XDR opaque<> of so many bytes. Its padding is taken as far as it is there: some
  * exporters leave it out at the end of a structure. */
@@ -421,11 +422,15 @@ static uint64_t read_packets(struct ft_reader *r)
 
 static void read_generic(struct ft_reader *r, struct ft_sflow_counters *c)
 {
+    uint32_t status;
+
     c->ifindex = ft_read_be32(r);
     ft_read_skip(r, 4); /* ifType */
     c->speed_bps = ft_read_be64(r);
     ft_read_skip(r, 4); /* ifDirection */
-    c->oper_up = ft_read_be32(r) & IF_STATUS_OPER;
+    status = ft_read_be32(r);
+    c->admin_up = status & IF_STATUS_ADMIN;
+    c->oper_up = status & IF_STATUS_OPER;
     c->in_bytes = ft_read_be64(r);
     c->in_packets = read_packets(r);
     c->in_discards = ft_sflow_read_count32(r);

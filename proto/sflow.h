@@ -150,7 +150,7 @@ struct ft_sflow_counters {
      * differences of the rest hold modulo 2^32 */
     uint32_t ifindex;
     uint64_t speed_bps;
-    bool oper_up;
+    bool oper_up, admin_up;
     uint64_t in_bytes, out_bytes;
     uint64_t in_packets, out_packets; /* unicast, multicast and broadcast together */
     uint64_t in_discards, out_discards;

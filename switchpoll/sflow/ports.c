@@ -118,6 +118,8 @@ static void fill(Fabrictrace__PortCounters *c, const struct ft_sflow_counters *s
     c->speed_bps = s->speed_bps;
     c->has_oper_up = true;
     c->oper_up = s->oper_up;
+    c->has_admin_up = true;
+    c->admin_up = s->admin_up;
     c->has_in_bytes = known(s->in_bytes);
     c->in_bytes = s->in_bytes;
     c->has_out_bytes = known(s->out_bytes);

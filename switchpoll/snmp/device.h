@@ -37,6 +37,8 @@ struct ft_device_port {
     uint64_t speed_bps; /* 0: not answered */
     bool has_oper_up;
     bool oper_up;
+    bool has_admin_up; /* enabled by its administrator, or not */
+    bool admin_up;
     uint32_t lag_ifindex; /* 0: none */
     uint32_t lag_new;     /* being read */
     struct ft_switch_identity lldp;

@@ -11,6 +11,8 @@
 #define NEIGHBORS_MAX  8192
 #define MANAGEMENT_MAX 16 /* addresses of one neighbour */
 #define OPER_UP        1  /* ifOperStatus */
+#define ADMIN_UP       1  /* ifAdminStatus; in testing(3) a port carries no packets either */
+#define ADMIN_TESTING  3
 #define BPS_PER_UNIT   1000000
 #define ADDRESS_IPV4   1 /* InetAddressType and LLDP's address family alike */
 #define ADDRESS_IPV6   2
@@ -89,6 +91,10 @@ static void take_counters(struct ft_device *d, const struct ft_walk_cell *cell, 
     if (cell->column == FT_MIB_OPER_STATUS) {
         port->has_oper_up = v->type == FT_SNMP_INTEGER;
         port->oper_up = port->has_oper_up && v->number == OPER_UP;
+    } else if (cell->column == FT_MIB_ADMIN_STATUS) {
+        port->has_admin_up =
+            v->type == FT_SNMP_INTEGER && v->number >= ADMIN_UP && v->number <= ADMIN_TESTING;
+        port->admin_up = port->has_admin_up && v->number == ADMIN_UP;
     } else if (cell->column == FT_MIB_HIGH_SPEED) {
         port->speed_bps = v->type == FT_SNMP_UNSIGNED ? v->number * BPS_PER_UNIT : 0;
     } else {

@@ -29,6 +29,7 @@ enum ft_mib_table {
 
 enum ft_mib_counters {
     FT_MIB_OPER_STATUS,
+    FT_MIB_ADMIN_STATUS,
     FT_MIB_HIGH_SPEED,
     FT_MIB_FIRST_COUNTER, /* the rest are counters */
     FT_MIB_IN_OCTETS = FT_MIB_FIRST_COUNTER,

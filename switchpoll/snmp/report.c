@@ -91,6 +91,8 @@ static void add_port(struct form *form, const struct ft_device_port *port)
     m->speed_bps = port->speed_bps;
     m->has_oper_up = port->has_oper_up;
     m->oper_up = port->oper_up;
+    m->has_admin_up = port->has_admin_up;
+    m->admin_up = port->admin_up;
     m->has_lag_ifindex = port->lag_ifindex != 0;
     m->lag_ifindex = port->lag_ifindex;
     if (port->lldp.text) {
@@ -241,6 +243,8 @@ static void emit_port(const struct ft_device *d, const struct ft_device_port *po
     m.speed_bps = port->speed_bps;
     m.has_oper_up = port->has_oper_up;
     m.oper_up = port->oper_up;
+    m.has_admin_up = port->has_admin_up;
+    m.admin_up = port->admin_up;
     m.has_in_bytes = ft_counters_get(c, FT_MIB_IN_OCTETS, &m.in_bytes);
     m.has_out_bytes = ft_counters_get(c, FT_MIB_OUT_OCTETS, &m.out_bytes);
     m.has_in_packets = packets(c, FT_MIB_IN_UCAST, &m.in_packets);

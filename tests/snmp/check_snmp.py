@@ -5,6 +5,7 @@ it reports is compared with the lab and with the kernel's counters; then things 
 and each has to give its record while nothing else stops. Prints a line a check and closes with
 `N passed, N failed, N skipped`."""
 import argparse
+import json
 import os
 import shutil
 import signal
@@ -303,6 +304,22 @@ class Check:
                          gaps + ([] if report else ["not reported"])
                          + ([] if back else ["does not come back"]))
 
+    def not_shut(self, switch, shut):
+        """What differs in the newest report and in the newest counters from: these ports, and no
+        others, are administratively down. The kernel says so, too."""
+        report = self.reports(switch)[-1]
+        found = {p["ifindex"] for p in report["ports"] if not p.get("admin_up", not shut)}
+        counted = {}
+        for s in self.records.of("counters", report["time_ms"] - 1000):
+            if s.record["agent"] == report["agent"]:
+                counted[s.record["ifindex"]] = s.record.get("admin_up")
+        counted = {ifindex for ifindex, up in counted.items() if up is False}
+        links = json.loads(self.fabric.run(switch, "ip", "-j", "link", "show"))
+        kernel = {link["ifindex"] for link in links if "UP" not in link["flags"]}
+        return [f"{switch}: {what} {is_} is administratively down, not {shut}" for what, is_ in
+                (("by its report", found), ("by its counters", counted), ("by its kernel", kernel))
+                if is_ != shut]
+
     def port_down(self):
         leaf, spine = 1, 0
         port = self.layout.downlink(leaf, spine)
@@ -321,6 +338,9 @@ class Check:
                 wrong.append(f"{end.node} {end.name}: {self.reports(end.node)[-1]}")
         took = time.monotonic() - down_at
         self.tally.check("port down: both ends down, the neighbours gone", wrong, f"{took:.1f} s")
+        self.tally.check("one end was shut by its administrator, the other is enabled",
+                         self.not_shut(port.node, {port.ifindex})
+                         + self.not_shut(peer.node, set()))
         self.fabric.set_link(leaf, spine, True)
         wrong = [f"{end.node}: {self.links_of(self.reports(end.node)[-1])}" for end in (port, peer)
                  if not self.await_report(end.node, lambda r: not self.links_wrong(end.node, r))]

@@ -274,5 +274,27 @@ START_TEST(counters)
 }
 END_TEST
 
+START_TEST(states_of_ports)
+{
+    struct ft_sflow_stats stats;
+    struct ft_writer w;
+    struct seen seen;
+    size_t at;
+
+    datagram(&w, 1);
+    at = open_counters(&w, true, 4);
+    for (uint32_t status = 0; status < 4; status++)
+        generic_as(&w, 50 + status, status);
+    close_part(&w, at);
+    decode_ok(&w, &seen, &stats);
+    ck_assert_uint_eq(seen.counters, 4);
+    for (uint32_t status = 0; status < 4; status++) {
+        ck_assert_int_eq(seen.counter[status].admin_up, (status & IF_ADMIN_UP) != 0);
+        ck_assert_int_eq(seen.counter[status].oper_up, (status & IF_OPER_UP) != 0);
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("sflow_counters", priority_flow_control, names_of_ports_are_bounded, optical_modules,
-             other_counters, counters_that_belong_to_a_port, processor_load, counters)
+             other_counters, counters_that_belong_to_a_port, processor_load, counters,
+             states_of_ports)

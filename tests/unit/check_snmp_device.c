@@ -299,6 +299,34 @@ START_TEST(pause_and_pfc)
 }
 END_TEST
 
+START_TEST(what_an_administrator_shut)
+{
+    /* IF-MIB: up(1), down(2), testing(3). */
+    static const uint64_t states[] = {1, 2, 3, 7};
+    struct answers a = {0};
+
+    set_up();
+    begin();
+    for (uint32_t i = 0; i < 5; i++) {
+        set_number(answer(&a, FT_MIB_COUNTERS, FT_MIB_OPER_STATUS, INDEX(i + 1)), FT_SNMP_INTEGER,
+                   2);
+        if (i < 4)
+            set_number(answer(&a, FT_MIB_COUNTERS, FT_MIB_ADMIN_STATUS, INDEX(i + 1)),
+                       FT_SNMP_INTEGER, states[i]);
+    }
+    feed(&a, FT_MIB_COUNTERS);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(device->ports.count, 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        ck_assert(device->ports.items[i].has_oper_up && !device->ports.items[i].oper_up);
+        /* What no state is, or is not answered, says nothing. */
+        ck_assert_int_eq(device->ports.items[i].has_admin_up, i < 3);
+        ck_assert_int_eq(device->ports.items[i].admin_up, i == 0);
+    }
+    ft_device_free(device);
+}
+END_TEST
+
 START_TEST(caps)
 {
     struct answers a = {0};
@@ -377,4 +405,5 @@ END_TEST
 
 FT_UNIT_MAIN("snmp_device", ports_of_all_devices_have_a_cap, half_a_table, restarts,
              new_and_gone_ports, ports_outlast_their_sub_agent, ports_that_are_missed_once_stay,
-             frozen, members_of_a_lag, pause_and_pfc, caps, hostile_text)
+             frozen, members_of_a_lag, pause_and_pfc, what_an_administrator_shut, caps,
+             hostile_text)

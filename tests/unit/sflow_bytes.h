@@ -199,7 +199,11 @@ static inline void unknown_record(struct ft_writer *w, uint32_t format)
     close_part(w, at);
 }
 
-static inline void generic(struct ft_writer *w, uint32_t ifindex)
+/* ifStatus (sFlow v5, section 5.4): bit 0 is ifAdminStatus, bit 1 ifOperStatus. */
+#define IF_ADMIN_UP 1
+#define IF_OPER_UP  2
+
+static inline void generic_as(struct ft_writer *w, uint32_t ifindex, uint32_t status)
 {
     size_t at = open_part(w, 1);
 
@@ -207,7 +211,7 @@ static inline void generic(struct ft_writer *w, uint32_t ifindex)
     ft_write_be32(w, 6);
     ft_write_be64(w, 400000000000);
     ft_write_be32(w, 1);
-    ft_write_be32(w, 3);
+    ft_write_be32(w, status);
     ft_write_be64(w, 0x123456789a);
     for (uint32_t i = 1; i <= 3; i++)
         ft_write_be32(w, i * 10); /* packets */
@@ -222,6 +226,11 @@ static inline void generic(struct ft_writer *w, uint32_t ifindex)
     ft_write_be32(w, 11);
     ft_write_be32(w, 0);
     close_part(w, at);
+}
+
+static inline void generic(struct ft_writer *w, uint32_t ifindex)
+{
+    generic_as(w, ifindex, IF_ADMIN_UP | IF_OPER_UP);
 }
 
 static inline size_t open_counters(struct ft_writer *w, bool expanded, uint32_t records)
