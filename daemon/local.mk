@@ -44,6 +44,8 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/attach.c daemon/discovery/attach.h \
 	daemon/discovery/changes.c daemon/discovery/changes.h \
 	daemon/discovery/discovery.c daemon/discovery/discovery.h \
+	daemon/discovery/discovery_impl.h \
+	daemon/discovery/links.c \
 	daemon/discovery/ids.c daemon/discovery/ids.h \
 	daemon/discovery/port_names.c daemon/discovery/port_names.h \
 	daemon/discovery/down_ports.c daemon/discovery/down_ports.h \
@@ -192,6 +194,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/settings.c daemon/settings.h \
 	daemon/window/collisions.c daemon/window/collisions.h \
 	daemon/window/figures.c daemon/window/figures.h \
+	daemon/window/polarized.c daemon/window/polarized.h \
 	daemon/window/link_counters.c daemon/window/link_counters.h \
 	daemon/window/lossy_links.c daemon/window/lossy_links.h \
 	daemon/window/underused.c daemon/window/underused.h \

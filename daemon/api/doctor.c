@@ -285,13 +285,14 @@ static void look_at_health(const struct ft_switch *s, const struct ft_port *port
 #define FLAPS_LEAST 2 /* times in so long that are worth a word */
 #define FLAPS_MS    3600000
 
-/* A port that went down more than once in an hour: no maintenance does that. */
+/* A port that went down more than once in an hour, though nobody shut it down. */
 static void look_at_flaps(const struct ft_doctor *d, const struct ft_switch *s, uint32_t port,
                           int64_t now_ms, struct ft_findings *findings)
 {
     uint32_t downs;
 
-    if (!ft_counters_downs(d->stages->counters, port, now_ms - FLAPS_MS, now_ms + 1000, &downs) ||
+    if (!ft_counters_downs(d->stages->counters, port, ft_join_other_end(d->stages->join, port),
+                           now_ms - FLAPS_MS, now_ms + 1000, &downs) ||
         downs < FLAPS_LEAST)
         return;
     ft_findings_add(findings, FT_FINDING_NOTE, s->name,

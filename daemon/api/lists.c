@@ -115,8 +115,9 @@ static void write_finding(struct ft_list *list, const struct ft_finding *f)
     *(f->of_host ? &out.host : &out.switch_) = text(f->switch_name);
     *(f->of_host ? &out.device : &out.port) = text(f->port);
     out.has_severity = true;
-    out.severity = f->kind == FT_FINDING_NOTE ? FABRICTRACE__SEVERITY__SEVERITY_INFO
-                                              : FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    out.severity = f->kind == FT_FINDING_NOTE || f->kind == FT_FINDING_LINK_SHUT
+                       ? FABRICTRACE__SEVERITY__SEVERITY_INFO
+                       : FABRICTRACE__SEVERITY__SEVERITY_WARNING;
     out.text = text(f->text);
     out.advice = text(f->advice);
     out.has_since_ms = f->since_ms != 0;

@@ -10,7 +10,7 @@
 #include "lib/io/http/common_metrics.h"
 
 /* Kinds of events that there is room for. */
-#define FT_METRICS_KINDS 24
+#define FT_METRICS_KINDS 25
 /* Switches whose oracle's answers have series. */
 #define FT_METRICS_ORACLES 64
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "daemon/api/list.h"
+#include "daemon/discovery/discovery.h"
 #include "daemon/discovery/wiring.h"
 #include "daemon/join/join.h"
 #include "daemon/pipeline/pipeline.h"
@@ -80,6 +81,30 @@ static void fill_origin(Fabrictrace__TopologyPort *out, const struct origin *ori
     out->flows = origin->proof.flows;
 }
 
+/* Of a port whose link, or whose host, is down. */
+static void fill_state(Fabrictrace__TopologyPort *out, const struct of_topology *o,
+                       const char *switch_name, const char *port)
+{
+    static const Fabrictrace__PortState states[] = {
+        [FT_LINK_DOWN] = FABRICTRACE__PORT_STATE__PORT_STATE_DOWN,
+        [FT_LINK_SHUT] = FABRICTRACE__PORT_STATE__PORT_STATE_SHUT,
+        [FT_LINK_PEER_SHUT] = FABRICTRACE__PORT_STATE__PORT_STATE_PEER_SHUT,
+    };
+    const struct ft_discovery *d = o->view->stages->discovery;
+    struct ft_link_down down;
+    enum ft_link_state state = d ? ft_discovery_state(d, switch_name, port, &down) : FT_LINK_UP;
+
+    /* The link of an earlier build: it is up again, and the next topology has it so. */
+    if (state == FT_LINK_UP || out->peer)
+        return;
+    out->has_state = true;
+    out->state = states[state];
+    out->down_peer = text(down.peer);
+    out->down_peer_port = text(down.peer_port);
+    out->has_down_since_ms = down.since_ms != 0;
+    out->down_since_ms = (uint64_t)down.since_ms;
+}
+
 static void fill_port(Fabrictrace__TopologyPort *out, const struct of_topology *o, uint32_t id)
 {
     const struct ft_topology *t = o->topology;
@@ -105,6 +130,7 @@ static void fill_port(Fabrictrace__TopologyPort *out, const struct of_topology *
         out->group = text(ft_topology_group(t, port->group)->name);
     if (port->peer != FT_NONE || port->nic != FT_NONE)
         fill_origin(out, &o->origins[id], port->peer != FT_NONE);
+    fill_state(out, o, ft_topology_switch(t, port->switch_id)->name, port->name);
 }
 
 /* Memory of one message, given back all at once. */

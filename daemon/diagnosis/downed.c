@@ -17,6 +17,7 @@ struct downed {
     int64_t since_ms, now_ms; /* it stands */
     size_t count;
     uint32_t out, in; /* ends of the last */
+    uint32_t end;     /* of these: which went down, or was shut */
     bool answer;      /* that is on the path of the answers alone */
     struct ft_port_report state;
 };
@@ -26,6 +27,7 @@ static void look_at_link(struct downed *d, uint32_t out, uint32_t in, bool answe
 {
     const uint32_t ends[2] = {out, in};
     struct ft_port_report state;
+    bool found = false;
 
     /* In its other direction it is the same link. */
     if (d->count == 1 && (out == d->out || out == d->in))
@@ -34,12 +36,16 @@ static void look_at_link(struct downed *d, uint32_t out, uint32_t in, bool answe
         if (ends[i] == FT_NONE || !ft_counters_state(d->w->counters, ends[i], d->now_ms, &state) ||
             !state.went_down || state.up_ms > d->since_ms + SLACK_MS)
             continue;
-        d->count++;
+        d->count += !found;
+        /* A port that was shut takes the other end down, not the other way round. */
+        if (found && !state.shut)
+            continue;
+        found = true;
         d->out = out;
         d->in = in;
         d->answer = answer;
         d->state = state;
-        return;
+        d->end = ends[i];
     }
 }
 
@@ -102,6 +108,16 @@ void ft_downed_report(const struct ft_witnesses *w, const struct ft_stand *stand
     m->has_side = true;
     m->side = FABRICTRACE__SIDE__SIDE_PAIR;
     m->confidence = 0.95;
+    if (d.state.shut) {
+        const struct ft_port *shut = ft_topology_port(t, d.end);
+
+        ft_witness_say(room, m->evidence_for, &m->n_evidence_for,
+                       "%s %s, under %s, is down since an administrator shut down %s %s, and "
+                       "nothing else under them is down",
+                       m->switch_, m->port, d.answer ? "the answers to it" : "their flow",
+                       ft_topology_switch(t, shut->switch_id)->name, shut->name);
+        return;
+    }
     ft_witness_say(room, m->evidence_for, &m->n_evidence_for,
                    "%s %s, under %s, is down: reported up for the last time %" PRId64
                    " s before it was reported down, and nothing else under them is down",

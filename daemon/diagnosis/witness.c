@@ -86,6 +86,8 @@ static void note_state(const struct ft_witnesses *w, uint32_t id, uint32_t peer,
             continue;
         link->has_down = true;
         link->down |= state.went_down;
+        link->has_shut |= state.shut;
+        link->shut |= state.shut;
     }
 }
 

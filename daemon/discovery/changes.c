@@ -102,20 +102,37 @@ void ft_changes_report(struct ft_events *events, const struct ft_topology *befor
     ft_events_once(events, &event);
 }
 
+static size_t name_shut(const struct ft_finding *f, Fabrictrace__PortName out[2])
+{
+    size_t count = 0;
+
+    for (int peer = 0; peer < 2; peer++) {
+        if (!(peer ? f->peer_shut : f->shut))
+            continue;
+        fabrictrace__port_name__init(&out[count]);
+        out[count].switch_ = text(peer ? f->peer : f->switch_name);
+        out[count++].port = text(peer ? f->peer_port : f->port);
+    }
+    return count;
+}
+
 static void hold(struct ft_events *events, const char *fabric, const struct ft_finding *f,
                  int64_t now_ms)
 {
     static const Fabrictrace__Kind kinds[] = {
         [FT_FINDING_CONTRADICTION] = FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE,
         [FT_FINDING_LINK_DOWN] = FABRICTRACE__KIND__KIND_LINK_DOWN,
+        [FT_FINDING_LINK_SHUT] = FABRICTRACE__KIND__KIND_LINK_SHUT,
         [FT_FINDING_MISCABLING] = FABRICTRACE__KIND__KIND_MISCABLING,
     };
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    Fabrictrace__PortName ports[2], *shut[2] = {&ports[0], &ports[1]};
     Fabrictrace__Event event;
     char subject[260], message[640];
 
     fill_event(&event, kinds[f->kind], fabric, now_ms);
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    if (f->kind != FT_FINDING_LINK_SHUT)
+        event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
     if (f->since_ms)
         event.since_ms = (uint64_t)f->since_ms;
     snprintf(subject, sizeof(subject), "%s%s%s", *f->switch_name ? f->switch_name : fabric,
@@ -126,6 +143,8 @@ static void hold(struct ft_events *events, const char *fabric, const struct ft_f
     evidence.port = *f->port ? text(f->port) : NULL;
     evidence.peer = *f->peer ? text(f->peer) : NULL;
     evidence.peer_port = *f->peer_port ? text(f->peer_port) : NULL;
+    evidence.shut_ports = shut;
+    evidence.n_shut_ports = name_shut(f, ports);
     if (f->kind == FT_FINDING_MISCABLING) {
         evidence.found_peer = *f->found ? text(f->found) : NULL;
         evidence.found_peer_port = *f->found_port ? text(f->found_port) : NULL;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #ifndef FT_DAEMON_DISCOVERY_CHANGES_H
 #define FT_DAEMON_DISCOVERY_CHANGES_H
-/* The events that follow from a look at the fabric: topology_change, link_down and miscabling.
+/* The events that follow from a look at the fabric: topology_change, link_down,
+ * link_shut and miscabling.
  * Pure. */
 #include "daemon/publish/events.h"
 #include "daemon/publish/findings.h"

@@ -9,82 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/discovery/down_ports.h"
-#include "daemon/discovery/port_names.h"
-#include "daemon/discovery/survey.h"
-#include "lib/base/table.h"
-#include "lib/base/task.h"
+#include "daemon/discovery/discovery_impl.h"
 
 #define PORTS_MAX           (1u << 20)
 #define REPORTED_PORT_BYTES 1024 /* with its neighbour */
-#define MEMORY_MS           3600000
-#define WORDS_A_SWITCH      80 /* ports, and some for their agents */
+#define WORDS_A_SWITCH      80   /* ports, and some for their agents */
 #define DISPUTED_MS         5000
 /* After this time flows have shown where a switch is linked that was found out. */
 #define FOUND_OUT_MS 20000
 
-/* A port by its names. */
-struct port_key {
-    char switch_name[128];
-    char port[128];
-};
-
-/* A link that was there, by either end. */
-struct known_link {
-    struct port_key port;
-    struct port_key peer;
-    int64_t heard_ms; /* last build that found it, up or down */
-    int64_t down_ms;  /* since when it is down; 0: it is up */
-    uint32_t end;     /* the port now, if it is there in this build */
-    uint64_t build;
-};
-
-/* What the last build found of a link by either end, or of a switch (port ""). */
-struct mark {
-    struct port_key port;
-    bool heard;   /* both ends hear each other by LLDP */
-    bool sampled; /* known from samples alone */
-};
-
-/* A build that is in progress. What others ask for meanwhile is that of the one before. */
-struct build {
-    struct ft_survey survey;
-    struct ft_task *task;
-    struct ft_table *learnt, *marks;
-    struct ft_findings findings;
-    struct ft_topology *topology;
-};
-
-struct ft_discovery {
-    struct ft_reports *reports;
-    struct ft_down_ports *down_ports;
-    struct ft_port_names *names;
-    struct ft_attach *attach;
-    struct ft_table *links;
-    struct ft_table *learnt; /* ports whose hosts samples alone have shown */
-    struct ft_table *marks;
-    uint64_t looks;                 /* of the last build */
-    struct ft_crossings *crossings; /* NULL: nobody looks */
-    const struct ft_topology *present;
-    struct ft_findings findings;
-    size_t ports_max;
-    bool dirty, some;
-    bool disputed;         /* what the last build found of it, see survey.h */
-    int64_t unproven_ms;   /* until when new hosts need proof */
-    int64_t hosts_wait_ms; /* of the last build */
-    int64_t built_ms;
-    uint64_t builds;
-    struct build *build; /* NULL: none is in progress */
-};
-
 static struct ft_table *new_learnt(const struct ft_discovery *d)
 {
-    return ft_table_new(sizeof(struct port_key), sizeof(struct port_key), d->ports_max, 0);
+    return ft_table_new(sizeof(struct ft_port_key), sizeof(struct ft_port_key), d->ports_max, 0);
 }
 
 static struct ft_table *new_marks(const struct ft_discovery *d)
 {
-    return ft_table_new(sizeof(struct mark), sizeof(struct port_key), d->ports_max, 0);
+    return ft_table_new(sizeof(struct ft_mark), sizeof(struct ft_port_key), d->ports_max, 0);
 }
 
 struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
@@ -98,7 +39,7 @@ struct ft_discovery *ft_discovery_new(const struct ft_discovery_config *config)
     d->reports = ft_reports_new(config->switches_max, ports * REPORTED_PORT_BYTES);
     d->down_ports = ft_down_ports_new(words);
     d->names = ft_port_names_new(words);
-    d->links = ft_table_new(sizeof(struct known_link), sizeof(struct port_key), ports, 0);
+    d->links = ft_table_new(sizeof(struct ft_known_link), sizeof(struct ft_port_key), ports, 0);
     d->ports_max = ports;
     d->learnt = new_learnt(d);
     d->marks = new_marks(d);
@@ -188,7 +129,7 @@ void ft_discovery_touch(struct ft_discovery *d)
 
 void ft_discovery_set_back(struct ft_discovery *d, int64_t now_ms)
 {
-    struct known_link *link;
+    struct ft_known_link *link;
     uint32_t index = 0;
 
     d->unproven_ms = 0;
@@ -199,6 +140,7 @@ void ft_discovery_set_back(struct ft_discovery *d, int64_t now_ms)
     while ((link = ft_table_next(d->links, &index))) {
         link->heard_ms = link->heard_ms < now_ms ? link->heard_ms : now_ms;
         link->down_ms = link->down_ms < now_ms ? link->down_ms : now_ms;
+        link->shut_ms = link->shut_ms < now_ms ? link->shut_ms : now_ms;
     }
 }
 
@@ -227,30 +169,15 @@ bool ft_discovery_due(struct ft_discovery *d, int64_t now_ms, int64_t apart_ms)
     return d->dirty;
 }
 
-static struct port_key key_from(const char *switch_name, const char *port)
-{
-    struct port_key key = {.port = ""};
-
-    snprintf(key.switch_name, sizeof(key.switch_name), "%s", switch_name);
-    snprintf(key.port, sizeof(key.port), "%s", port);
-    return key;
-}
-
-static struct port_key key_of(const struct ft_survey *s, uint32_t end)
-{
-    ft_survey_pace(s);
-    return key_from(s->nodes[s->ends[end].node].name, s->ends[end].name);
-}
-
 /* Remembers which hosts only samples have shown. */
-static void note_learnt(struct build *b)
+static void note_learnt(struct ft_build *b)
 {
     const struct ft_survey *s = &b->survey;
     bool fresh;
 
     for (uint32_t i = 0; i < s->nic_count; i++)
         for (uint32_t e = 0; e < s->nics[i].end_count; e++) {
-            struct port_key key = key_of(s, s->nics[i].ends[e]);
+            struct ft_port_key key = ft_port_key_of(s, s->nics[i].ends[e]);
 
             if (s->nics[i].source == FT_SOURCE_LEARNT && !s->ends[s->nics[i].ends[e]].device)
                 ft_table_insert(b->learnt, &key, &fresh);
@@ -258,14 +185,14 @@ static void note_learnt(struct build *b)
 }
 
 /* Remembers what is known from samples alone, and which links LLDP knows from both ends. */
-static void note_marks(struct build *b)
+static void note_marks(struct ft_build *b)
 {
     const struct ft_survey *s = &b->survey;
-    struct mark *mark;
+    struct ft_mark *mark;
     bool fresh;
 
     for (uint32_t i = 0; i < s->end_count; i++) {
-        struct port_key key = key_of(s, i);
+        struct ft_port_key key = ft_port_key_of(s, i);
         bool heard = ft_survey_is_heard(s, i);
 
         if (!heard && s->ends[i].link_source != FT_SOURCE_SAMPLES)
@@ -277,7 +204,7 @@ static void note_marks(struct build *b)
         mark->sampled = s->ends[i].link_source == FT_SOURCE_SAMPLES;
     }
     for (uint32_t n = 0; n < s->node_count; n++) {
-        struct port_key key = key_from(s->nodes[n].name, "");
+        struct ft_port_key key = ft_port_key(s->nodes[n].name, "");
 
         mark = s->nodes[n].sampled ? ft_table_insert(b->marks, &key, &fresh) : NULL;
         if (mark)
@@ -289,12 +216,12 @@ static void note_marks(struct build *b)
  * where a host was learnt. */
 static void recall_links(struct ft_discovery *d, struct ft_survey *s)
 {
-    struct known_link *link, *back;
+    struct ft_known_link *link, *back;
     uint32_t index = 0;
 
     d->builds++;
     for (uint32_t i = 0; i < s->end_count; i++) {
-        struct port_key key = key_of(s, i);
+        struct ft_port_key key = ft_port_key_of(s, i);
 
         link = ft_table_find(d->links, &key);
         s->ends[i].was_linked = link != NULL;
@@ -346,92 +273,11 @@ static void forget_transit(struct ft_discovery *d, struct ft_survey *s)
         ft_attach_forget(d->attach, leads_on, s);
 }
 
-static struct known_link *remember(struct ft_discovery *d, const struct ft_survey *s, uint32_t end)
-{
-    struct port_key key = key_of(s, end);
-    struct known_link *link;
-    bool fresh;
-
-    link = ft_table_insert(d->links, &key, &fresh);
-    if (link)
-        link->peer = key_of(s, s->ends[end].link);
-    return link;
-}
-
-static void find_down(struct build *b, const struct known_link *link, const char *why)
-{
-    struct ft_finding *f = ft_findings_add(
-        &b->findings, FT_FINDING_LINK_DOWN, link->port.switch_name, link->port.port,
-        "look at the cable, its optics and both ports", "the link to %.100s %.100s is down: %s",
-        link->peer.switch_name, link->peer.port, why);
-
-    if (!f)
-        return;
-    memcpy(f->peer, link->peer.switch_name, sizeof(f->peer));
-    memcpy(f->peer_port, link->peer.port, sizeof(f->peer_port));
-    f->since_ms = link->down_ms;
-}
-
-/* Links that are there: up or down as their ports say. */
-static void judge_links(struct ft_discovery *d)
-{
-    struct ft_survey *s = &d->build->survey;
-    int64_t now_ms = s->now_ms;
-
-    for (uint32_t i = 0; i < s->end_count; i++) {
-        struct ft_end *end = &s->ends[i];
-        /* Samples show that a link is there, never that it is gone: that needs another source. */
-        struct known_link *link = end->link == FT_NONE || end->link_source == FT_SOURCE_SAMPLES
-                                      ? NULL
-                                      : remember(d, s, i);
-
-        if (!link)
-            continue;
-        link->heard_ms = now_ms;
-        end->down = ft_survey_is_down(s, i);
-        if (!end->down)
-            link->down_ms = 0;
-        else if (!link->down_ms)
-            link->down_ms = now_ms;
-        if (end->down && end->link > i)
-            find_down(d->build, link, "a port of it is down");
-    }
-}
-
-/* Links that were there and are not heard of any more. */
-static void judge_memories(struct ft_discovery *d)
-{
-    struct ft_survey *s = &d->build->survey;
-    int64_t now_ms = s->now_ms;
-    struct known_link *link, *back;
-    uint32_t index = 0;
-
-    while ((link = ft_table_next(d->links, &index))) {
-        ft_survey_pace(s);
-        if (link->heard_ms == now_ms)
-            continue;
-        back = ft_table_find(d->links, &link->peer);
-        /* Where the other port is linked anew, this cable is not any more. */
-        if (now_ms - link->heard_ms > MEMORY_MS ||
-            (back && memcmp(&back->peer, &link->port, sizeof(link->port)) != 0)) {
-            ft_table_remove(d->links, link);
-            continue;
-        }
-        /* LLDP may fail where the link does not: switches that are busy drop it. */
-        if (link->build == d->builds && ft_survey_crossed(s, link->end))
-            link->down_ms = 0;
-        else if (!link->down_ms)
-            link->down_ms = now_ms;
-        if (link->down_ms && (!back || memcmp(&link->port, &link->peer, sizeof(link->port)) < 0))
-            find_down(d->build, link, "neither side receives LLDP from the other any more");
-    }
-}
-
 /* A complete build, which pauses wherever the work of a step is spent. */
 static void run_build(void *arg)
 {
     struct ft_discovery *d = arg;
-    struct build *b = d->build;
+    struct ft_build *b = d->build;
     struct ft_survey *s = &b->survey;
 
     if (gather(d, s))
@@ -441,17 +287,17 @@ static void run_build(void *arg)
         return;
     note_marks(b);
     forget_transit(d, s);
-    judge_links(d);
-    judge_memories(d);
+    ft_links_judge(d);
     if (ft_survey_hosts(s))
         return;
     note_learnt(b);
     ft_survey_host_ports(s);
+    ft_links_judge_hosts(d);
     ft_survey_tiers(s);
     b->topology = ft_survey_build(s);
 }
 
-static void free_build(struct build *b)
+static void free_build(struct ft_build *b)
 {
     ft_task_free(b->task);
     ft_survey_release(&b->survey);
@@ -463,7 +309,7 @@ static void free_build(struct build *b)
 
 int ft_discovery_begin(struct ft_discovery *d, const struct ft_topology *base, int64_t now_ms)
 {
-    struct build *b = calloc(1, sizeof(*b));
+    struct ft_build *b = calloc(1, sizeof(*b));
 
     assert(!d->build);
     d->dirty = false;
@@ -508,7 +354,7 @@ static void swap_tables(struct ft_table **a, struct ft_table **b)
 
 bool ft_discovery_step(struct ft_discovery *d, uint64_t work, struct ft_topology **built)
 {
-    struct build *b = d->build;
+    struct ft_build *b = d->build;
     struct ft_findings before = d->findings;
 
     if (ft_task_step(b->task, work))
@@ -541,7 +387,7 @@ struct ft_topology *ft_discovery_build(struct ft_discovery *d, const struct ft_t
 
 bool ft_discovery_linked(const struct ft_discovery *d, const char *switch_name, const char *port)
 {
-    struct port_key key = key_from(switch_name, port);
+    struct ft_port_key key = ft_port_key(switch_name, port);
 
     return ft_table_find(d->links, &key) != NULL;
 }
@@ -558,31 +404,55 @@ const struct ft_findings *ft_discovery_findings(const struct ft_discovery *d)
 
 bool ft_discovery_learnt(const struct ft_discovery *d, const char *switch_name, const char *port)
 {
-    struct port_key key = key_from(switch_name, port);
+    struct ft_port_key key = ft_port_key(switch_name, port);
 
     return ft_table_find(d->learnt, &key) != NULL;
 }
 
-static const struct mark *mark_of(const struct ft_discovery *d, const char *switch_name,
-                                  const char *port)
+static const struct ft_mark *mark_of(const struct ft_discovery *d, const char *switch_name,
+                                     const char *port)
 {
-    struct port_key key = key_from(switch_name, port);
+    struct ft_port_key key = ft_port_key(switch_name, port);
 
     return ft_table_find(d->marks, &key);
 }
 
 bool ft_discovery_heard(const struct ft_discovery *d, const char *switch_name, const char *port)
 {
-    const struct mark *mark = mark_of(d, switch_name, port);
+    const struct ft_mark *mark = mark_of(d, switch_name, port);
 
     return mark && mark->heard;
 }
 
 bool ft_discovery_sampled(const struct ft_discovery *d, const char *switch_name, const char *port)
 {
-    const struct mark *mark = mark_of(d, switch_name, port);
+    const struct ft_mark *mark = mark_of(d, switch_name, port);
 
     return mark && mark->sampled;
+}
+
+enum ft_link_state ft_discovery_state(const struct ft_discovery *d, const char *switch_name,
+                                      const char *port, struct ft_link_down *out)
+{
+    struct ft_port_key key = ft_port_key(switch_name, port);
+    const struct ft_mark *mark = ft_table_find(d->marks, &key);
+    const struct ft_known_link *link;
+
+    *out = (struct ft_link_down){.peer = NULL};
+    if (!mark || mark->state == FT_LINK_UP)
+        return FT_LINK_UP;
+    link = ft_table_find(d->links, &key);
+    if (link) {
+        out->peer = link->peer.switch_name;
+        out->peer_port = link->peer.port;
+    }
+    out->since_ms = mark->since_ms;
+    return mark->state;
+}
+
+bool ft_discovery_has_both(const struct ft_discovery *d, const struct ft_ip *agent)
+{
+    return ft_down_ports_has_both(d->down_ports, agent);
 }
 
 bool ft_discovery_some(const struct ft_discovery *d)

@@ -7,8 +7,9 @@
  * the earlier source in this list wins.
  *
  * A link that its switches report as down, or that neither side reports by LLDP any more, leaves
- * the topology. It is a finding until it is back, was silent for an hour, or its ports have other
- * links. Pure; times come with the records, in Unix milliseconds. Thread: one.
+ * the topology, whoever shut it. It is a finding until it is back, was silent for an hour, or its
+ * ports have other links: of another kind where an administrator shut down a port of it. Pure;
+ * times come with the records, in Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,6 +103,27 @@ bool ft_discovery_heard(const struct ft_discovery *d, const char *switch_name, c
 
 /* Whether the link of a port, or a switch (port "") is known from samples alone. */
 bool ft_discovery_sampled(const struct ft_discovery *d, const char *switch_name, const char *port);
+
+/* What the last build found of a port's link, or of the attachment of a host. */
+enum ft_link_state {
+    FT_LINK_UP,        /* or not known to be down */
+    FT_LINK_DOWN,      /* neither port is shut */
+    FT_LINK_SHUT,      /* an administrator shut this port down */
+    FT_LINK_PEER_SHUT, /* or the one at the other end alone */
+};
+
+/* Where a link that is not up leads, until the next call of something else. */
+struct ft_link_down {
+    const char *peer, *peer_port; /* NULL: a host's */
+    int64_t since_ms;             /* 0: not known */
+};
+
+enum ft_link_state ft_discovery_state(const struct ft_discovery *d, const char *switch_name,
+                                      const char *port, struct ft_link_down *out);
+
+/* Whether an sFlow agent distinguishes ports that were shut from those that are down
+ * (down_ports.h). */
+bool ft_discovery_has_both(const struct ft_discovery *d, const struct ft_ip *agent);
 
 /* Whether anything besides the file has ever spoken. */
 bool ft_discovery_some(const struct ft_discovery *d);

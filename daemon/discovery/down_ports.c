@@ -20,8 +20,10 @@ struct said {
     struct port_key key;
     int64_t time_ms;  /* by the poller's clock */
     int64_t heard_ms; /* by ours */
-    bool up, down;    /* its last port; down: it is believed */
-    bool counts;      /* it has both of these */
+    bool up, down;    /* its last state; down: it is believed. Of an agent: it fills up in */
+    bool enabled;     /* that too; of an agent: not always as up */
+    bool shut;
+    bool counts; /* it has both of these */
     uint64_t in_bytes, out_bytes;
 };
 
@@ -59,21 +61,28 @@ static void set_down(struct ft_down_ports *w, struct said *s, bool down)
     s->down = down;
 }
 
-/* Whether the agent is known to fill the state in. */
-static int vouch(struct ft_down_ports *w, const struct ft_ip *agent, bool up, int64_t now_ms,
-                 bool *vouched)
+/* Learns from what a port says which states its agent fills in; *agent as it is known, all false
+ * where nothing is. */
+static int vouch(struct ft_down_ports *w, const struct ft_ip *ip,
+                 const Fabrictrace__PortCounters *poll, int64_t now_ms, struct said *agent)
 {
-    struct port_key key = {.agent = *agent};
+    struct port_key key = {.agent = *ip};
+    bool both = poll->has_admin_up && poll->admin_up && !poll->oper_up;
     struct said *s = ft_table_find(w->table, &key);
     bool fresh;
 
-    if (!s && up)
+    if (!s && (poll->oper_up || both))
         s = ft_table_insert(w->table, &key, &fresh);
-    if (up && !s)
+    if (!s && (poll->oper_up || both))
         return -ENOSPC;
-    if (up)
+    *agent = (struct said){.up = false};
+    if (!s)
+        return 0;
+    s->up |= poll->oper_up;
+    s->enabled |= both;
+    if (poll->oper_up || both)
         s->heard_ms = now_ms;
-    *vouched = s != NULL;
+    *agent = *s;
     return 0;
 }
 
@@ -95,8 +104,8 @@ int ft_down_ports_take(struct ft_down_ports *w, const Fabrictrace__PortCounters 
 {
     struct port_key key = {.ifindex = poll->ifindex};
     int64_t time_ms = (int64_t)poll->time_ms;
-    bool fresh, vouched = false, was;
-    struct said *s;
+    bool fresh, was, was_shut;
+    struct said agent, *s;
     int rc;
 
     *changed = false;
@@ -104,7 +113,7 @@ int ft_down_ports_take(struct ft_down_ports *w, const Fabrictrace__PortCounters 
         !poll->ifindex || !poll->has_agent || !poll->has_time_ms || time_ms <= 0 ||
         ft_ip_from_bytes(poll->agent.data, poll->agent.len, &key.agent))
         return 0;
-    rc = vouch(w, &key.agent, poll->oper_up, now_ms, &vouched);
+    rc = vouch(w, &key.agent, poll, now_ms, &agent);
     s = rc ? NULL : ft_table_insert(w->table, &key, &fresh);
     if (!s)
         return -ENOSPC;
@@ -112,8 +121,11 @@ int ft_down_ports_take(struct ft_down_ports *w, const Fabrictrace__PortCounters 
     if (!fresh && time_ms <= s->time_ms && s->time_ms - time_ms <= KEEP_MS)
         return 0;
     was = s->down;
-    set_down(w, s, !poll->oper_up && vouched && is_down(s, fresh, poll));
-    *changed = was != s->down;
+    was_shut = s->shut;
+    set_down(w, s, !poll->oper_up && agent.up && is_down(s, fresh, poll));
+    s->enabled = poll->has_admin_up && poll->admin_up && agent.enabled;
+    s->shut = s->down && poll->has_admin_up && !poll->admin_up && agent.enabled;
+    *changed = was != s->down || was_shut != s->shut;
     s->up = poll->oper_up;
     s->time_ms = time_ms;
     s->heard_ms = now_ms;
@@ -121,6 +133,14 @@ int ft_down_ports_take(struct ft_down_ports *w, const Fabrictrace__PortCounters 
     s->in_bytes = poll->in_bytes;
     s->out_bytes = poll->out_bytes;
     return 0;
+}
+
+bool ft_down_ports_has_both(const struct ft_down_ports *w, const struct ft_ip *agent)
+{
+    struct port_key key = {.agent = *agent};
+    const struct said *s = ft_table_find(w->table, &key);
+
+    return s && s->up && s->enabled;
 }
 
 bool ft_down_ports_age(struct ft_down_ports *w, int64_t now_ms)
@@ -159,7 +179,8 @@ bool ft_down_ports_next(const struct ft_down_ports *w, uint32_t *index, struct f
 
     while (w->down && (s = ft_table_next(w->table, index)))
         if (s->down) {
-            *out = (struct ft_down_port){s->key.agent, s->key.ifindex, s->time_ms};
+            *out = (struct ft_down_port){s->key.agent, s->key.ifindex, s->time_ms, s->shut,
+                                         s->enabled};
             return true;
         }
     return false;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHED_MS   5000
 #define ADVISE_FILE "correct the topology file, or the switch"
 
 /* An address where nothing has ever answered: a mistake, or a switch that is not there yet. */
@@ -393,11 +392,16 @@ static void hear_words(struct ft_survey *s)
         const Fabrictrace__PortInfo *info = at == FT_NONE ? NULL : s->ends[at].info;
         bool snmp_up = r && !s->nodes[node].stale && !ft_report_silent(r->message) && info &&
                        info->has_oper_up && info->oper_up && r->time_ms > word.time_ms;
+        bool later;
 
         ft_survey_pace(s);
         if (at == FT_NONE)
             continue;
-        s->ends[at].word_down = !snmp_up || r->time_ms - word.time_ms < CACHED_MS;
+        s->ends[at].word_down = !snmp_up || r->time_ms - word.time_ms < FT_SURVEY_CACHED_MS;
+        later = r && !s->nodes[node].stale && !ft_report_silent(r->message) && info &&
+                info->has_admin_up && r->time_ms - word.time_ms >= FT_SURVEY_CACHED_MS;
+        s->ends[at].word_shut = word.shut && !(later && info->admin_up);
+        s->ends[at].word_enabled = word.enabled && !later;
         s->disputed |= snmp_up && s->ends[at].word_down;
     }
 }

@@ -76,7 +76,10 @@ struct ft_end {
     enum ft_source link_source;
     uint32_t nic;   /* index of a found NIC, FT_NONE; those of the file are not found */
     bool word_down; /* according to sFlow, and SNMP has not contradicted since */
+    /* Likewise, of one that is down: shut by its administrator, or enabled. */
+    bool word_shut, word_enabled;
     bool down;
+    bool host_down; /* and a host hangs there */
 };
 
 /* A NIC that the file does not attach. */
@@ -91,6 +94,9 @@ struct ft_found_nic {
     enum ft_source source;
     bool dropped;
 };
+
+/* What an SNMP agent answers may be as old as that. */
+#define FT_SURVEY_CACHED_MS 5000
 
 struct ft_survey {
     const struct ft_topology *base;
@@ -157,6 +163,15 @@ uint32_t ft_survey_member(struct ft_survey *s, uint32_t aggregate);
 
 /* Whether a link's ports are down, as their switches say. */
 bool ft_survey_is_down(const struct ft_survey *s, uint32_t end);
+
+/* Whether a port is down itself, as its switch says; and, of one that is, because its
+ * administrator shut it down. */
+bool ft_survey_says_down(const struct ft_survey *s, uint32_t end);
+bool ft_survey_is_shut(const struct ft_survey *s, uint32_t end);
+
+/* How long after the moment in which a link went down (by this host's clock) its other end may
+ * still be to say that it was shut [ms]; 0: it has reported since, or never would say. */
+int64_t ft_survey_may_say_shut(const struct ft_survey *s, uint32_t end, int64_t down_ms);
 
 /* Whether a member of an aggregate is down for certain: its switch answers, and says so, or its
  * neighbour does. */

@@ -10,6 +10,9 @@
 #include "lib/base/grow.h"
 
 #define ENDS_MAX (1u << 30)
+/* A poll takes so long, and comes so late at most; counters by sFlow come every 20 or 30 s. */
+#define REPORT_LATE_MS 10000
+#define WORD_MS        35000
 
 /* A switch may have thousands of ports: none is looked for among all. */
 struct number_key {
@@ -92,6 +95,51 @@ uint32_t ft_survey_member(struct ft_survey *s, uint32_t aggregate)
 static bool says_down(const struct ft_end *end)
 {
     return end->word_down || (end->info && end->info->has_oper_up && !end->info->oper_up);
+}
+
+bool ft_survey_says_down(const struct ft_survey *s, uint32_t at)
+{
+    return says_down(&s->ends[at]);
+}
+
+bool ft_survey_is_shut(const struct ft_survey *s, uint32_t at)
+{
+    const struct ft_end *end = &s->ends[at];
+    bool info_shut = end->info && end->info->has_admin_up && !end->info->admin_up;
+
+    return says_down(end) && (end->word_shut || (info_shut && !end->word_enabled));
+}
+
+/* Whether sFlow's counters of this switch distinguish what was shut. */
+static bool words_have_both(const struct ft_survey *s, const struct ft_node *n)
+{
+    const struct ft_switch *base = n->base == FT_NONE ? NULL : ft_topology_switch(s->base, n->base);
+    const Fabrictrace__SwitchReport *m = n->report ? n->report->message : NULL;
+    struct ft_ip ip;
+
+    if (!s->down_ports)
+        return false;
+    for (uint32_t i = 0; base && i < base->address_count; i++)
+        if (ft_down_ports_has_both(s->down_ports, &base->addresses[i]))
+            return true;
+    for (size_t i = 0; m && i < m->n_addresses; i++)
+        if (ft_ip_from_bytes(m->addresses[i].data, m->addresses[i].len, &ip) == 0 &&
+            ft_down_ports_has_both(s->down_ports, &ip))
+            return true;
+    return n->report && ft_down_ports_has_both(s->down_ports, &n->report->agent);
+}
+
+int64_t ft_survey_may_say_shut(const struct ft_survey *s, uint32_t at, int64_t down_ms)
+{
+    const struct ft_node *n = &s->nodes[s->ends[at].node];
+    const Fabrictrace__PortInfo *info = s->ends[at].info;
+    const struct ft_report *r = n->report;
+
+    if (r && !n->stale && !ft_report_silent(r->message) && info && info->has_admin_up)
+        return r->heard_ms - down_ms >= FT_SURVEY_CACHED_MS
+                   ? 0
+                   : r->message->interval_ms + REPORT_LATE_MS;
+    return words_have_both(s, n) ? WORD_MS : 0;
 }
 
 bool ft_survey_is_down(const struct ft_survey *s, uint32_t at)

@@ -372,7 +372,7 @@ int ft_survey_hosts(struct ft_survey *s)
 void ft_survey_host_ports(struct ft_survey *s)
 {
     for (uint32_t i = 0; i < s->end_count; i++) {
-        const struct ft_end *end = &s->ends[i];
+        struct ft_end *end = &s->ends[i];
         uint32_t nic = end->base == FT_NONE ? FT_NONE : ft_topology_port(s->base, end->base)->nic;
         const char *host = NULL;
         struct ft_finding *f;
@@ -383,10 +383,19 @@ void ft_survey_host_ports(struct ft_survey *s)
             host = s->nics[end->nic].host;
         if (!host || end->link != FT_NONE || !ft_survey_is_down(s, i))
             continue;
-        f = ft_findings_add(s->findings, FT_FINDING_LINK_DOWN, s->nodes[end->node].name, end->name,
-                            "look at the cable, its optics and the host's NIC",
-                            "the port of host %.127s is down", host);
-        if (f)
-            snprintf(f->peer, sizeof(f->peer), "%s", host);
+        end->host_down = true;
+        if (ft_survey_is_shut(s, i))
+            f = ft_findings_add(s->findings, FT_FINDING_LINK_SHUT, s->nodes[end->node].name,
+                                end->name, "nothing, if that is planned work",
+                                "the port of host %.127s is down: an administrator shut it down",
+                                host);
+        else
+            f = ft_findings_add(s->findings, FT_FINDING_LINK_DOWN, s->nodes[end->node].name,
+                                end->name, "look at the cable, its optics and the host's NIC",
+                                "the port of host %.127s is down", host);
+        if (!f)
+            continue;
+        snprintf(f->peer, sizeof(f->peer), "%s", host);
+        f->shut = f->kind == FT_FINDING_LINK_SHUT;
     }
 }

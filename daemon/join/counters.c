@@ -49,8 +49,10 @@ struct polled {
     uint32_t lag_ifindex, lag_state;
     uint32_t lanes, lanes_low, lanes_high; /* of the optical module, while the port is up */
     bool has_up, up;
-    uint8_t downs;                /* how many of these are known; the newest is at downs - 1 */
+    bool shut;     /* its administrator did not enable it, by the newest report that says so */
+    uint8_t downs; /* how many of these are known; the newest is at downs - 1 */
     uint32_t down_s[DOWNS_MAX];   /* when it was first reported down after it was up */
+    uint16_t downs_shut;          /* a bit for each of these: it was shut */
     uint32_t up_s;                /* when it was last reported up */
     struct slice slices[WINDOWS]; /* by window number modulo WINDOWS */
 };
@@ -204,15 +206,22 @@ static bool differ(const struct polled *before, const struct polled *now, uint64
 
 static void note_state(struct polled *p, const Fabrictrace__PortCounters *poll)
 {
+    bool shut = !poll->oper_up && poll->has_admin_up && !poll->admin_up;
+
     if (!poll->has_oper_up)
         return;
     if (p->has_up && p->up && !poll->oper_up) {
-        if (p->downs == DOWNS_MAX)
+        if (p->downs == DOWNS_MAX) {
             memmove(p->down_s, p->down_s + 1, --p->downs * sizeof(*p->down_s));
+            p->downs_shut >>= 1;
+        }
+        p->downs_shut &= (uint16_t) ~(1u << p->downs);
+        p->downs_shut |= (uint16_t)(shut << p->downs);
         p->down_s[p->downs++] = (uint32_t)(poll->time_ms / 1000);
     }
     p->has_up = true;
     p->up = poll->oper_up;
+    p->shut = shut;
     if (p->up)
         p->up_s = (uint32_t)(poll->time_ms / 1000);
 }
@@ -406,21 +415,40 @@ void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_
     }
 }
 
-bool ft_counters_downs(const struct ft_counters *c, uint32_t port, int64_t from_ms, int64_t to_ms,
-                       uint32_t *downs)
+/* How often a port went down between two moments, in all and since it was shut: by whichever of its
+ * sources says more. */
+static bool sum_downs(const struct ft_counters *c, uint32_t port, int64_t from_ms, int64_t to_ms,
+                      uint32_t *downs, uint32_t *shuts)
 {
     const struct polled *by[2] = {entry_of(c, c->snmp, port), entry_of(c, c->sflow, port)};
     bool known = false;
 
-    *downs = 0;
+    *downs = *shuts = 0;
     for (int k = 0; k < 2; k++) {
-        uint32_t n = 0;
+        uint32_t n = 0, shut = 0;
 
         for (uint8_t i = 0; by[k] && i < by[k]->downs; i++)
-            n += by[k]->down_s[i] >= from_ms / 1000 && by[k]->down_s[i] < to_ms / 1000;
+            if (by[k]->down_s[i] >= from_ms / 1000 && by[k]->down_s[i] < to_ms / 1000) {
+                n++;
+                shut += by[k]->downs_shut >> i & 1;
+            }
         known |= by[k] && by[k]->has_up;
         *downs = n > *downs ? n : *downs;
+        *shuts = shut > *shuts ? shut : *shuts;
     }
+    return known;
+}
+
+bool ft_counters_downs(const struct ft_counters *c, uint32_t port, uint32_t peer, int64_t from_ms,
+                       int64_t to_ms, uint32_t *downs)
+{
+    uint32_t total, shuts, there, peer_shuts = 0;
+    bool known = sum_downs(c, port, from_ms, to_ms, &total, &shuts);
+
+    if (peer != FT_NONE)
+        sum_downs(c, peer, from_ms, to_ms, &there, &peer_shuts);
+    shuts += peer_shuts;
+    *downs = total > shuts ? total - shuts : 0;
     return known;
 }
 
@@ -436,7 +464,7 @@ bool ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_m
             newest = by[k];
     if (!newest)
         return false;
-    *out = (struct ft_port_report){.up = newest->up};
+    *out = (struct ft_port_report){.up = newest->up, .shut = newest->shut};
     if (!newest->up && newest->downs > 0) {
         out->went_down = true;
         out->up_ms = (int64_t)newest->up_s * 1000;

@@ -70,13 +70,16 @@ void ft_counters_health(const struct ft_counters *c, uint32_t port, int64_t now_
                         struct ft_port_health *out);
 
 /* How often a port was reported down after it was up, between two moments; the last 16 times are
- * known. What lies between two polls, nobody reports. False where its state is not reported. */
-bool ft_counters_downs(const struct ft_counters *c, uint32_t port, int64_t from_ms, int64_t to_ms,
-                       uint32_t *downs);
+ * known. Those are left out in which its administrator shut it down, or the port at the other end
+ * of its link (FT_NONE: none). What lies between two polls, nobody reports. False where its state
+ * is not reported. */
+bool ft_counters_downs(const struct ft_counters *c, uint32_t port, uint32_t peer, int64_t from_ms,
+                       int64_t to_ms, uint32_t *downs);
 
 /* A port by its newest report. */
 struct ft_port_report {
     bool up;
+    bool shut;              /* it is down, and its administrator shut it down */
     bool went_down;         /* it is down, and was up before: some switches never report it up */
     int64_t up_ms, down_ms; /* the last report of the one, the first of the other */
 };

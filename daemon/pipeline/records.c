@@ -120,11 +120,26 @@ static enum ft_record_fate fate_of_error(int rc)
     return rc == 0 ? FT_RECORD_JOINED : rc == -EINVAL ? FT_RECORD_INVALID : FT_RECORD_TABLE_FULL;
 }
 
+/* Whether what the record says of the administrator's wish is believed (down_ports.h). */
+static bool is_believed(const struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
+{
+    struct ft_ip agent;
+
+    return c->has_source && (c->source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP ||
+                             (p->stages.discovery && c->has_agent &&
+                              !ft_ip_from_bytes(c->agent.data, c->agent.len, &agent) &&
+                              ft_discovery_has_both(p->stages.discovery, &agent)));
+}
+
 static enum ft_record_fate take_counters(struct ft_pipeline *p, const Fabrictrace__PortCounters *c)
 {
     bool sampled = c->has_source && c->source == FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SFLOW;
     int said = p->stages.discovery ? ft_discovery_counters(p->stages.discovery, c, p->now_ms) : 0;
-    int rc = p->stages.counters ? ft_counters_take(p->stages.counters, c, p->now_ms) : 0;
+    Fabrictrace__PortCounters believed = *c;
+    int rc;
+
+    believed.has_admin_up = c->has_admin_up && is_believed(p, c);
+    rc = p->stages.counters ? ft_counters_take(p->stages.counters, &believed, p->now_ms) : 0;
 
     /* Whoever sends these sends samples as well. */
     if (sampled)

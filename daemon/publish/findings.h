@@ -13,6 +13,7 @@ enum ft_finding_kind {
     FT_FINDING_NOTE,          /* for the doctor only */
     FT_FINDING_CONTRADICTION, /* two sources disagree: a topology_change active event */
     FT_FINDING_LINK_DOWN,     /* a link_down active event */
+    FT_FINDING_LINK_SHUT,     /* a link_shut active event */
     FT_FINDING_MISCABLING,    /* a miscabling active event */
 };
 
@@ -22,7 +23,8 @@ struct ft_finding {
     char port[128];        /* "": of the switch */
     char peer[128];        /* "" likewise */
     char peer_port[128];
-    char found[128]; /* where samples say that it leads instead; "" likewise */
+    bool shut, peer_shut; /* by its administrator: the port, or that of the peer */
+    char found[128];      /* where samples say that it leads instead; "" likewise */
     char found_port[128];
     uint64_t samples;
     uint32_t flows;

@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "daemon/health/losses.h"
 #include "daemon/window/partial.h"
+#include "daemon/window/polarized.h"
 #include "lib/base/grow.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/narrow.h"
@@ -17,8 +17,7 @@
 #include "lib/fabric/verdict.h"
 #include "lib/fabric/weights.h"
 
-/* Members that an event names, and from where on chance explains the others. */
-#define IDLE_MAX    64
+/* From where on chance explains the other members of a group. */
 #define EXPLAINED_P 0.001
 #define TIERS       (FT_TIER_SUPERSPINE + 1)
 #define DIRECTIONS  2
@@ -43,8 +42,9 @@ struct ft_figures_work {
     Fabrictrace__Imbalance *held;
     double *p;
     size_t held_count, held_size, p_size;
-    bool partial; /* the window was not seen from its start */
-    double kept;  /* share of the samples that pollers did not thin out; 1: all */
+    bool partial;                       /* the window was not seen from its start */
+    const struct ft_counters *counters; /* NULL: none */
+    double kept; /* share of the samples that pollers did not thin out; 1: all */
     struct ft_taken observations, samples;                 /* until the close before */
     const struct ft_partition_list *missing, *unaccounted; /* NULL: not of a group */
     /* scratch of one group */
@@ -153,6 +153,11 @@ struct ft_taken ft_figures_seen(struct ft_figures_work *w, const struct ft_join_
     samples = take_since(&w->samples, &samples);
     w->kept = share_of(&samples);
     return take_since(&w->observations, &observations);
+}
+
+void ft_figures_count(struct ft_figures_work *w, const struct ft_counters *counters)
+{
+    w->counters = counters;
 }
 
 void ft_figures_partitions(struct ft_figures_work *w, const struct ft_partition_list *missing,
@@ -318,13 +323,6 @@ static double windows_a_day(const struct ft_span *span)
     return 86400000.0 / (double)(span->end_ms - span->start_ms);
 }
 
-/* The members of a group that no flow takes. */
-struct idle {
-    char *ports[IDLE_MAX];
-    size_t count;
-    int64_t since_ms; /* 0: not known */
-};
-
 static struct ft_link_set links_of(const struct ft_figures_work *w, size_t m)
 {
     return (struct ft_link_set){.m = m, .speed_bps = w->speed, .bundle = w->bundle};
@@ -362,11 +360,11 @@ static bool may_be_taken(const struct ft_loads *loads, const struct ft_group *gr
 /* Few members without any flow, while chance explains the others, are the cause themselves; of half
  * of them, or more, a hash is as likely. */
 static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
-                      const struct ft_topology *t, const struct ft_group *group, struct idle *idle)
+                      const struct ft_group *group, struct ft_idle *idle)
 {
     size_t m = group->link_count, left = 0;
 
-    *idle = (struct idle){.count = 0};
+    *idle = (struct ft_idle){.count = 0};
     for (size_t i = 0; i < m; i++) {
         const struct ft_load *link = &loads->link[group->links[i]];
 
@@ -378,93 +376,12 @@ static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
             w->bundle[left++] = w->bundle[i];
             continue;
         }
-        if (idle->count < IDLE_MAX)
-            idle->ports[idle->count++] =
-                (char *)(uintptr_t)ft_topology_port(t, group->links[i])->name;
+        if (idle->count < FT_IDLE_MAX)
+            idle->ports[idle->count++] = group->links[i];
         idle->since_ms = link->last_ms > idle->since_ms ? link->last_ms : idle->since_ms;
     }
     if (2 * (m - left) >= m || by_chance(w, left).p < EXPLAINED_P)
         idle->count = 0;
-}
-
-/* "no flow on Ethernet104 since 2026-11-20 10:00:50 UTC: ..." */
-static void describe_idle(char *text, size_t size, const struct idle *idle)
-{
-    const time_t since_s = (time_t)(idle->since_ms / 1000);
-    struct tm tm;
-    char more[32] = "", since[40] = "";
-
-    if (idle->count > 1)
-        snprintf(more, sizeof(more), " and %zu more", idle->count - 1);
-    if (idle->since_ms && gmtime_r(&since_s, &tm))
-        strftime(since, sizeof(since), " since %Y-%m-%d %H:%M:%S UTC", &tm);
-    snprintf(text, size, "no flow on %s%s%s: link down, or out of the group", idle->ports[0], more,
-             since);
-}
-
-static void raise_polarization(const Fabrictrace__Imbalance *figures, const struct ft_group *group,
-                               const struct ft_topology *t, const struct idle *idle,
-                               uint32_t window, struct ft_events *events)
-{
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
-    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
-    char cause[256] = "look for a polarised hash, a mis-sized group or a dead member";
-    char message[512];
-
-    if (idle->count)
-        describe_idle(cause, sizeof(cause), idle);
-    snprintf(message, sizeof(message),
-             "the %llu flows of %s are spread with FIM %.1f where chance gives %.1f (p = %.2g): "
-             "%s",
-             (unsigned long long)figures->flows, group->name, figures->fim, figures->fim_expected,
-             figures->p_value, cause);
-    evidence.idle_ports = (char **)(uintptr_t)idle->ports;
-    evidence.n_idle_ports = idle->count;
-    evidence.has_idle_since_ms = idle->count && idle->since_ms;
-    evidence.idle_since_ms = (uint64_t)idle->since_ms;
-    evidence.switch_ = (char *)(uintptr_t)ft_topology_switch(t, group->switch_id)->name;
-    evidence.group = (char *)(uintptr_t)group->name;
-    evidence.has_p_value = evidence.has_fim = evidence.has_fim_expected = true;
-    evidence.has_flows = true;
-    evidence.flows = figures->flows;
-    evidence.p_value = figures->p_value;
-    evidence.fim = figures->fim;
-    evidence.fim_expected = figures->fim_expected;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = figures->window_end_ms;
-    event.since_ms = figures->window_start_ms;
-    event.fabric = figures->fabric;
-    event.kind = FABRICTRACE__KIND__KIND_POLARIZATION;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
-    event.subject = (char *)(uintptr_t)group->name;
-    event.message = message;
-    event.evidence = &evidence;
-    ft_events_raise_pausing(events, window, &event);
-}
-
-/* The group is even: it is so again where it has about as many flows as when it was not. Of half of
- * them the same imbalance has about the root of that p, which is far from even; fewer say nothing,
- * as in a pause of a job. */
-static void end_polarization(const Fabrictrace__Imbalance *figures, const struct ft_span *span,
-                             struct ft_events *events)
-{
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
-    Fabrictrace__Event *before;
-    const uint8_t *packed;
-    bool enough;
-    size_t len;
-
-    event.kind = FABRICTRACE__KIND__KIND_POLARIZATION;
-    event.subject = figures->name;
-    packed = ft_events_now(events, &event, &len);
-    before = packed ? fabrictrace__event__unpack(NULL, len, packed) : NULL;
-    if (!before)
-        return;
-    enough = before->evidence && before->evidence->has_flows &&
-             2 * figures->flows >= before->evidence->flows;
-    fabrictrace__event__free_unpacked(before, NULL);
-    if (enough)
-        ft_events_clear(events, &event, span->end_ms);
 }
 
 static int pool_add(struct pool *p, const struct ft_figures_work *w, size_t m, uint64_t flows,
@@ -493,7 +410,7 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
     struct ft_figures of_flows, of_bytes;
     struct ft_by_chance chance;
     Fabrictrace__Imbalance out;
-    struct idle idle;
+    struct ft_idle idle;
     uint64_t unplaced = loads->unplaced[group_id];
     double flows = 0, bytes = 0;
     struct pool *layer = &w->layer[group->tier][group->direction == FT_DIRECTION_DOWN];
@@ -527,10 +444,12 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
         return -ENOMEM;
     if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
         out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY) {
-        find_idle(w, loads, t, group, &idle);
-        raise_polarization(&out, group, t, &idle, window, events);
+        find_idle(w, loads, group, &idle);
+        ft_polarized_raise(
+            &(struct ft_polarized){&out, group, t, w->counters, span->end_ms, window}, &idle,
+            events);
     } else if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_EVEN) {
-        end_polarization(&out, span, events);
+        ft_polarized_end(&out, span, events);
     }
     return 0;
 }

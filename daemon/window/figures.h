@@ -11,11 +11,15 @@
 #include "daemon/window/loads.h"
 
 struct ft_figures_work;
+struct ft_counters;
 struct ft_losses;
 struct ft_partition_list;
 
 struct ft_figures_work *ft_figures_work_new(void);
 void ft_figures_work_free(struct ft_figures_work *work);
+
+/* What ports say of their state: borrowed. */
+void ft_figures_count(struct ft_figures_work *work, const struct ft_counters *counters);
 
 /* Begins a window. */
 void ft_figures_begin(struct ft_figures_work *work, bool partial);

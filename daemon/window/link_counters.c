@@ -63,8 +63,9 @@ static void fill_flaps(Fabrictrace__Link *out, const struct ft_counters *counter
     uint32_t here, there = 0;
     int64_t to_ms = (int64_t)out->window_end_ms, from_ms = to_ms - FLAPS_FOR_MS;
 
-    out->has_flaps = ft_counters_downs(counters, port, from_ms, to_ms, &here);
-    out->has_flaps |= peer != FT_NONE && ft_counters_downs(counters, peer, from_ms, to_ms, &there);
+    out->has_flaps = ft_counters_downs(counters, port, peer, from_ms, to_ms, &here);
+    out->has_flaps |=
+        peer != FT_NONE && ft_counters_downs(counters, peer, port, from_ms, to_ms, &there);
     out->flaps = here > there ? here : there;
 }
 

@@ -102,6 +102,7 @@ void ft_window_count(struct ft_window *w, const struct ft_counters *counters,
                      struct ft_exporters *exporters)
 {
     w->counters = counters;
+    ft_figures_count(w->figures, counters);
     w->exporters = exporters;
 }
 

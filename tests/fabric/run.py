@@ -41,7 +41,7 @@ LOSSY = "receive_buffer: 256KiB\nloss_interval: 2s\n"
 DRAIN_S = 1  # until the poller has read what waited
 PAUSE_S = 2  # less than the daemon's grace: nothing comes too late
 # Events that a healthy fabric gives no cause for.
-UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "topology_change", "link_down")
+UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "topology_change", "link_down", "link_shut")
 
 
 def lacking(tools):
@@ -181,13 +181,17 @@ class Check:
                          judge.unresolved(self.records, data, samples, start_ms))
 
     def link_events(self, link, since_ms):
-        """Subjects of link_down events of either end: those raised, and those cleared."""
+        """Subjects of link_shut events of either end: those raised, and those cleared; what is said
+        of others, or as if nobody had shut a port (Fabric.set_cable() shuts the upper one)."""
         ends = {f"{end.node}/{end.name}" for end in (link.a, link.b)}
         events = [s.record for s in self.records.poll().of("event", since_ms)
-                  if s.record["kind"] == "link_down"]
-        return ([e["subject"] for e in events if not e.get("cleared") and e["subject"] in ends],
-                [e["subject"] for e in events if e.get("cleared") and e["subject"] in ends],
-                [e["subject"] for e in events if e["subject"] not in ends])
+                  if s.record["kind"] in ("link_down", "link_shut")]
+        port = [{"switch": link.b.node, "port": link.b.name}]
+        shut = [e for e in events if e["kind"] == "link_shut" and e["subject"] in ends]
+        return ([e["subject"] for e in shut if not e.get("cleared")
+                 and e["severity"] == "info" and e["evidence"].get("shut_ports") == port],
+                [e["subject"] for e in shut if e.get("cleared")],
+                [f"{e['kind']} {e['subject']}" for e in events if e not in shut])
 
     def link_is_told(self, link, down_ms):
         """After the link came back: it was told as down, once, as up again, and no other was."""
@@ -195,8 +199,8 @@ class Check:
                             judge.links_there(self.fabric.layout))
         self.await_records(lambda r: self.link_events(link, down_ms)[1], DISCOVERY_S)
         raised, cleared, others = self.link_events(link, down_ms)
-        self.tally.check("one link_down event, cleared once it is up, none of another link",
-                         [f"of another link: {subject}" for subject in others]
+        self.tally.check("one link_shut event that names the port, cleared once it is up; no link_down",
+                         [f"also: {subject}" for subject in others]
                          + ([] if len(raised) == 1 else [f"raised: {raised}"])
                          + ([] if cleared == raised else [f"cleared: {cleared}"]))
 

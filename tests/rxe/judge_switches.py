@@ -12,8 +12,8 @@ from lab import judge as paths
 
 PROGRAMS = guestswitches.PROGRAMS
 # What a healthy fabric gives no cause for, once it is found.
-UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "link_down", "path_change",
-            "topology_change")
+UNCALLED = ("silent_exporter", "sampling_rate", "loss", "clock_skew", "link_down", "link_shut",
+            "path_change", "topology_change")
 LOST_PART = 0.05
 
 

@@ -228,6 +228,53 @@ START_TEST(the_newest_report_says_whether_a_port_is_up)
 }
 END_TEST
 
+static void take_shut(uint32_t switch_id, uint32_t ifindex, int64_t ms, bool admin_up, bool up)
+{
+    struct poll p;
+
+    make_poll(&p, switch_id, ifindex, ms, (uint64_t)ms, 0);
+    p.c.has_oper_up = p.c.has_admin_up = true;
+    p.c.oper_up = up;
+    p.c.admin_up = admin_up;
+    ck_assert_int_eq(ft_counters_take(counters, &p.c, ms), 0);
+}
+
+/* Neither of the port that was shut, nor of the other end that goes down with it. */
+START_TEST(what_an_administrator_shuts_is_no_flap)
+{
+    uint32_t peer, downs;
+    struct ft_port_report s;
+    int64_t ms = START_MS;
+
+    begin();
+    peer = ft_topology_port(topology, uplink())->peer;
+    for (int i = 0; i < 20; i++, ms += 20000) {
+        take_shut(0, 100, ms, i % 2 == 0, i % 2 == 0);
+        take_shut(ft_topology_port(topology, peer)->switch_id,
+                  ft_topology_port(topology, peer)->ifindex, ms + 5000, true, i % 2 == 0);
+    }
+    ck_assert(ft_counters_downs(counters, uplink(), peer, START_MS, ms, &downs));
+    ck_assert_uint_eq(downs, 0);
+    ck_assert(ft_counters_downs(counters, peer, uplink(), START_MS, ms, &downs));
+    ck_assert_uint_eq(downs, 0);
+    ck_assert(ft_counters_state(counters, uplink(), ms, &s) && !s.up && s.went_down && s.shut);
+    ck_assert(ft_counters_state(counters, peer, ms, &s) && !s.up && s.went_down && !s.shut);
+    /* One fault is one, at each end. */
+    take_shut(0, 100, ms, true, true);
+    take_shut(0, 100, ms + 20000, true, false);
+    ck_assert(ft_counters_downs(counters, uplink(), peer, START_MS, ms + 30000, &downs));
+    ck_assert_uint_eq(downs, 1);
+    /* The oldest were forgotten: which of them were shut moved along. */
+    for (int i = 0; i < 14; i++, ms += 20000) {
+        take_shut(0, 100, ms + 30000, true, true);
+        take_shut(0, 100, ms + 40000, true, false);
+    }
+    ck_assert(ft_counters_downs(counters, uplink(), FT_NONE, START_MS, ms + 60000, &downs));
+    ck_assert_uint_eq(downs, 15);
+    end();
+}
+END_TEST
+
 static void take_pause(int64_t ms, bool has, uint64_t in_pause, uint64_t out_pfc)
 {
     struct poll p;
@@ -383,4 +430,4 @@ FT_UNIT_MAIN("counters", ports_that_nobody_reports_make_room,
              a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
              polls_that_cannot_be_are_refused, a_port_takes_what_the_budget_gives_it,
-             the_newest_report_says_whether_a_port_is_up)
+             the_newest_report_says_whether_a_port_is_up, what_an_administrator_shuts_is_no_flap)

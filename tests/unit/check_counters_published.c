@@ -449,7 +449,7 @@ START_TEST(late_counters_are_no_wrong_sampling_rate)
 END_TEST
 
 /* A switch's report of which one port is down; the file's topology is known. */
-static void report_port(uint32_t switch_id, uint32_t ifindex, bool up, int64_t ms)
+static void report_states(uint32_t switch_id, uint32_t ifindex, bool admin_up, bool up, int64_t ms)
 {
     struct ft_ip agent = leafspine_switch_ip(switch_id);
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
@@ -463,9 +463,10 @@ static void report_port(uint32_t switch_id, uint32_t ifindex, bool up, int64_t m
     report.agent.len = len;
     report.time_ms = (uint64_t)ms;
     report.reachable = report.has_lldp = true;
-    info.has_ifindex = info.has_oper_up = true;
+    info.has_ifindex = info.has_oper_up = info.has_admin_up = true;
     info.ifindex = ifindex;
     info.oper_up = up;
+    info.admin_up = admin_up;
     report.ports = &list;
     report.n_ports = 1;
     record.kind_case = FABRICTRACE__RECORD__KIND_SWITCH_REPORT;
@@ -473,6 +474,46 @@ static void report_port(uint32_t switch_id, uint32_t ifindex, bool up, int64_t m
     ft_pipeline_record(pipeline, &record, ms);
     advance(ms + 1000);
 }
+
+static void report_port(uint32_t switch_id, uint32_t ifindex, bool up, int64_t ms)
+{
+    report_states(switch_id, ifindex, true, up, ms);
+}
+
+/* A path over it is no more possible than over one that is down. */
+START_TEST(no_flow_stays_on_a_link_that_was_shut)
+{
+    struct ft_tuple tuple = {.src = leafspine_host_ip(0, 0),
+                             .dst = leafspine_host_ip(1, 0),
+                             .sport = 50000,
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+    struct ft_flow *flow;
+    const char *line;
+    int64_t ms = START_MS;
+
+    open_pipeline();
+    report_port(0, 100, true, ms);
+    observe(0, 1, 100, 10, 10000, ms + 1500);
+    advance(ms + 2000);
+    flow = ft_join_find(ft_pipeline_stages(pipeline)->join, &tuple);
+    ck_assert_ptr_nonnull(flow);
+    ck_assert_int_eq(flow->state, FT_PATH_RESOLVED);
+    report_states(0, 100, false, false, ms + 3000);
+    line = line_with("\"link_shut\"", "\"subject\":\"leaf0/up0\"");
+    ck_assert_ptr_nonnull(line);
+    ck_assert_ptr_nonnull(strstr(line, "\"severity\":\"info\""));
+    ck_assert_ptr_nonnull(strstr(line, "\"shut_ports\":[{\"switch\":\"leaf0\",\"port\":\"up0\"}]"));
+    ck_assert_int_eq(flow->state, FT_PATH_UNRESOLVED);
+    ck_assert_int_eq(flow->reason, FT_REASON_NO_SAMPLES);
+    /* Enabled again, and up. */
+    ft_writer_reset(&out);
+    report_states(0, 100, true, true, ms + 20000);
+    ck_assert_ptr_nonnull(line_with("\"link_shut\"", "\"cleared\":true"));
+    ck_assert_ptr_null(line_with("\"link_down\"", ""));
+    close_pipeline();
+}
+END_TEST
 
 START_TEST(no_flow_stays_on_a_link_that_is_down)
 {
@@ -553,4 +594,5 @@ FT_UNIT_MAIN("counters, published", counted_less_explained_is_unexplained,
              a_wrong_clock_makes_nothing_last, link_records_tell_the_counters,
              the_doctor_reports_ports_and_processors, a_silent_exporter_is_named_and_comes_back,
              a_wrong_sampling_rate_is_named, late_counters_are_no_wrong_sampling_rate,
-             no_flow_stays_on_a_link_that_is_down, a_clock_that_is_set_back_keeps_no_port_down)
+             no_flow_stays_on_a_link_that_is_down, no_flow_stays_on_a_link_that_was_shut,
+             a_clock_that_is_set_back_keeps_no_port_down)

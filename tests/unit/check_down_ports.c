@@ -191,6 +191,73 @@ START_TEST(others_are_passed_over_and_the_cap_holds)
 }
 END_TEST
 
+/* The port says so. */
+static void say_states(uint8_t agent, uint32_t ifindex, bool admin_up, bool oper_up)
+{
+    Fabrictrace__PortCounters poll = poll_of(agent, ifindex, oper_up);
+    bool changed;
+
+    poll.has_admin_up = true;
+    poll.admin_up = admin_up;
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
+}
+
+static struct ft_down_port only_one_down(void)
+{
+    struct ft_down_port word;
+    uint32_t index = 0;
+
+    ck_assert(ft_down_ports_next(words, &index, &word));
+    ck_assert_uint_eq(down(), 1);
+    return word;
+}
+
+/* An exporter that has one state for both says of a cut cable what another says of a shut port. */
+START_TEST(shut_is_believed_once_the_agent_has_both_states)
+{
+    struct ft_ip agent;
+    bool changed;
+    Fabrictrace__PortCounters poll;
+
+    begin(10);
+    ck_assert_int_eq(ft_ip_from_bytes((const uint8_t[]){192, 0, 2, 1}, 4, &agent), 0);
+    say_states(1, 7, true, true);
+    say_states(1, 8, true, true);
+    now_ms += EVERY_MS;
+    say_states(1, 7, false, false);
+    ck_assert(!only_one_down().shut && !only_one_down().enabled);
+    ck_assert(!ft_down_ports_has_both(words, &agent));
+    /* Another port is enabled and down: the agent has both states. */
+    say_states(1, 8, true, false);
+    now_ms += EVERY_MS;
+    say_states(1, 8, true, true);
+    ck_assert(ft_down_ports_has_both(words, &agent));
+    now_ms += EVERY_MS;
+    poll = poll_of(1, 7, false);
+    poll.has_admin_up = true;
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
+    ck_assert(changed);
+    ck_assert(only_one_down().shut && !only_one_down().enabled);
+    /* Enabled, and not up yet. */
+    now_ms += EVERY_MS;
+    poll.admin_up = true;
+    poll.time_ms = (uint64_t)now_ms;
+    ck_assert_int_eq(ft_down_ports_take(words, &poll, now_ms, &changed), 0);
+    ck_assert(changed);
+    ck_assert(!only_one_down().shut && only_one_down().enabled);
+    now_ms += EVERY_MS;
+    say_states(1, 7, true, true);
+    ck_assert_uint_eq(down(), 0);
+    /* Another agent has yet to show it. */
+    say_states(2, 7, true, true);
+    now_ms += EVERY_MS;
+    say_states(2, 7, false, false);
+    ck_assert(!only_one_down().shut);
+    ft_down_ports_free(words);
+}
+END_TEST
+
 FT_UNIT_MAIN("port_words", a_port_that_was_up_is_down_at_once, a_port_that_stands_still_is_down,
              what_is_left_out_is_not_down, words_without_counters, old_words_do_not_count,
-             a_clock_that_is_set_back_is_the_pollers_too, others_are_passed_over_and_the_cap_holds)
+             a_clock_that_is_set_back_is_the_pollers_too, others_are_passed_over_and_the_cap_holds,
+             shut_is_believed_once_the_agent_has_both_states)

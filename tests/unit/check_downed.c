@@ -238,6 +238,29 @@ START_TEST(either_end_says_it)
 }
 END_TEST
 
+/* The far end is down by itself only as a consequence. */
+START_TEST(the_port_that_was_shut_is_named)
+{
+    const struct ft_port *p;
+    char says[96];
+    struct poll poll;
+
+    begin();
+    p = ft_topology_port(topology, other_end(data[0]));
+    say(data[0], SINCE_MS - 5000, DOWN);
+    make_poll(&poll, p->switch_id, p->ifindex, SINCE_MS - 4000, 1000, 1000);
+    poll.c.has_oper_up = poll.c.has_admin_up = true;
+    ck_assert_int_eq(ft_counters_take(counters, &poll.c, SINCE_MS - 4000), 0);
+    ck_assert_str_eq(find_hang(), name_of(data[0]));
+    snprintf(says, sizeof(says), "under their flow, is down since an administrator shut down %s",
+             name_of(other_end(data[0])));
+    ck_assert_ptr_nonnull(strstr(diagnosis.reasons[diagnosis.message.n_evidence_for - 1], says));
+    ck_assert(room.links[0].down && room.links[0].shut);
+    ck_assert(room.links[1].has_down && !room.links[1].has_shut);
+    end();
+}
+END_TEST
+
 START_TEST(one_that_is_up_again_is_not_it)
 {
     begin();
@@ -330,6 +353,6 @@ START_TEST(a_link_that_was_taken_out_is_named)
 END_TEST
 
 FT_UNIT_MAIN("downed", a_link_that_was_taken_out_is_named, the_link_that_went_down_is_named,
-             either_end_says_it, one_that_is_up_again_is_not_it,
+             either_end_says_it, the_port_that_was_shut_is_named, one_that_is_up_again_is_not_it,
              one_that_was_up_while_it_stood_is_not_it, one_that_never_was_up_is_not_it,
              of_two_none_is_named, what_arrived_stands_on_the_path_of_its_answer)

@@ -181,6 +181,67 @@ START_TEST(congested_ports_are_raised_in_slices)
 }
 END_TEST
 
+/* Port up2 of leaf0, or the other end of its link, by SNMP. */
+static void report_state(bool far, bool admin_up, bool up, int64_t ms)
+{
+    struct ft_ip agent = leafspine_switch_ip(far ? 2 + 2 : 0);
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__PortCounters c = FABRICTRACE__PORT_COUNTERS__INIT;
+    size_t len;
+
+    c.has_agent = c.has_ifindex = c.has_time_ms = c.has_source = true;
+    c.has_oper_up = c.has_admin_up = true;
+    c.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&agent, &len);
+    c.agent.len = len;
+    c.ifindex = far ? 1 : 102;
+    c.time_ms = (uint64_t)ms;
+    c.source = FABRICTRACE__COUNTER_SOURCE__COUNTER_SOURCE_SNMP;
+    c.oper_up = up;
+    c.admin_up = admin_up;
+    record.kind_case = FABRICTRACE__RECORD__KIND_COUNTERS;
+    record.counters = &c;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+/* Flows have left the link that was shut, and the topology still has it. */
+START_TEST(a_group_whose_idle_member_was_shut_is_no_alarm)
+{
+    static const char *const says[] = {": link down, or out of the group", ": link down\"",
+                                       ": shut down by an administrator\"",
+                                       ": shut down by an administrator\""};
+    static const char *const shut[] = {
+        "\"shut_ports\":[{\"switch\":\"leaf0\",\"port\":\"up2\"}]",
+        "\"shut_ports\":[{\"switch\":\"spine2\",\"port\":\"down0\"}]"};
+    const char *line;
+
+    counters_max = 100;
+    for (int i = 0; i < 4; i++) {
+        open_pipeline(2, 4, 1);
+        report_state(false, true, true, START_MS + 1000);
+        report_state(true, true, true, START_MS + 1000);
+        for (uint16_t n = 0; n < 240; n++)
+            if (n % 4 != 2)
+                observe(1 + n, 0, n % 4, 8000000, 100, START_MS + 5000, 0);
+        if (i)
+            report_state(false, i != 2, false, START_MS + 7000);
+        if (i > 1)
+            report_state(true, i != 3, false, START_MS + 7000);
+        close_window(START_MS);
+        line = line_with("\"polarization\"", "\"leaf0/up\"");
+        ck_assert_ptr_nonnull(line);
+        ck_assert_msg(strstr(line, says[i]) != NULL, "%s is not in %s", says[i], line);
+        ck_assert_ptr_nonnull(
+            strstr(line, i > 1 ? "\"severity\":\"info\"" : "\"severity\":\"warning\""));
+        if (i > 1)
+            ck_assert_ptr_nonnull(strstr(line, shut[i - 2]));
+        else
+            ck_assert_ptr_null(strstr(line, "shut_ports"));
+        close_pipeline();
+    }
+    counters_max = 0;
+}
+END_TEST
+
 FT_UNIT_MAIN("window, pauses", congested_ports_are_raised_in_slices,
              what_the_daemon_before_left_goes_on_or_ends, a_pause_does_not_end_a_polarization,
-             what_nothing_shows_any_more_ends)
+             what_nothing_shows_any_more_ends, a_group_whose_idle_member_was_shut_is_no_alarm)

@@ -161,6 +161,13 @@ tests_unit_check_down_ports_SOURCES = tests/unit/check_down_ports.c tests/unit/u
 tests_unit_check_down_ports_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_down_ports_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_discovery_shut
+TESTS += tests/unit/check_discovery_shut
+tests_unit_check_discovery_shut_SOURCES = tests/unit/check_discovery_shut.c \
+	tests/unit/discovery_rig.h tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_discovery_shut_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_discovery_shut_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_discovery_blind tests/unit/check_discovery_blind_2x2
 TESTS += tests/unit/check_discovery_blind tests/unit/check_discovery_blind_2x2
 tests_unit_check_discovery_blind_SOURCES = tests/unit/check_discovery_blind.c \

@@ -22,7 +22,7 @@ LOOK_S = 1
 SAYS = {"credentials": "never answered SNMP", "unlisted": "no switch poller reads it",
         "lldpd": "answers no LLDP", "mute": "answers no LLDP", "late": "answers no LLDP",
         "unheard": "no switch poller reads it"}
-UNCALLED = ("silent_exporter", "sampling_rate", "link_down", "loss", "clock_skew")
+UNCALLED = ("silent_exporter", "sampling_rate", "link_down", "link_shut", "loss", "clock_skew")
 
 
 class BlindAgents(Agents):

@@ -8,7 +8,7 @@ import time
 
 import speed
 
-KINDS = ("silent_exporter", "sampling_rate", "link_down", "topology_change", "loss", "clock_skew")
+KINDS = ("silent_exporter", "sampling_rate", "link_down", "link_shut", "topology_change", "loss", "clock_skew")
 BROKEN_S = 150
 MENDED_S = 180
 LOOK_S = 0.5

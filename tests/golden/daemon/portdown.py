@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """From datagrams to link_down with a topology file and no SNMP: the interface counters of leaf1 say
-that a port is up, down and up again; its peer's exporter leaves the state out."""
+that a port is up, down and up again; its peer's exporter leaves the state out. Then the port is shut
+by its administrator, which is believed of an exporter that has shown both states of a port."""
 import struct
 import sys
 import tempfile
@@ -34,6 +35,7 @@ hosts:
 WINDOW_S = 5
 EVERY_S = 10
 OPER_UP, ADMIN_UP = 2, 1
+SPARE = 51
 ROUNDS = 12
 DOWN = range(3, 7)  # rounds
 
@@ -43,22 +45,25 @@ def counters(ifindex, status, total):
                                       100, 0, 0, 0, 0, 0, total, 200, 0, 0, 0, 0, 0))
 
 
-def rounds(down_port):
-    """Each round leaf1 tells of its ports and samples a packet; the spine leaves the state out."""
+def rounds(down_port, shut, spare):
+    """Each round leaf1 tells of its ports and samples a packet; the spine leaves the state out. A
+    spare port is enabled, and nothing is plugged in."""
     for i in range(ROUNDS):
         down = down_port if i in DOWN else None  # what it carries stands still then
         leaf = [c.counter_sample(i, (0, port), [counters(
-            port, ADMIN_UP | (0 if port == down else OPER_UP),
+            port, (0 if shut and port == down else ADMIN_UP) | (0 if port == down else OPER_UP),
             1000 * (DOWN[0] if port == down else i))]) for port in (1, 49, 50)]
+        if spare:
+            leaf.append(c.counter_sample(i, (0, SPARE), [counters(SPARE, ADMIN_UP, 0)]))
         leaf.append(c.flow_sample(i, (0, 1), 1, 50, [c.roce("10.0.1.1", "10.0.3.1", 49442)]))
         spine = [c.counter_sample(i, (0, port), [counters(port, 0, 5000 * i)]) for port in (1, 2)]
         yield i * EVERY_S + 0.1, c.datagram(c.LEAF, i, 1000 * i, leaf)
         yield i * EVERY_S + 0.2, c.datagram(c.SPINE, i, 1000 * i, spine)
 
 
-def events(folder, down_port):
+def events(folder, down_port, shut=False, spare=False):
     capture, topology = folder / "made.pcap", folder / "t.yaml"
-    capture.write_bytes(c.pcap(c.ETHERNET, rounds(down_port)))
+    capture.write_bytes(c.pcap(c.ETHERNET, rounds(down_port, shut, spare)))
     topology.write_text(TOPOLOGY)
     polled = rig.run(rig.POLLER, *rig.NO_CONFIG, "--replay", capture, "--output", "-")
     done = rig.run(rig.DAEMON, *rig.NO_CONFIG, "--set", f"window={WINDOW_S}s", "--topology",
@@ -89,8 +94,28 @@ def main():
         told = [e for e in events(Path(name), 1) if e["kind"] == "link_down"]
         equal("so is the port of a host", [(e["subject"], e["message"]) for e in told],
               [("leaf1/host", "leaf1 host: the port of host h1 is down")] * 2)
+        found = events(Path(name), 49, shut=True, spare=True)
+        told = [e for e in found if e["kind"] in ("link_down", "link_shut")]
+        equal("a link that was shut is no link_down", [
+            (e["kind"], e["severity"], e["subject"], e.get("cleared", False)) for e in told],
+              [("link_shut", "info", "leaf1/up1", cleared) for cleared in (False, True)])
+        equal("the port that was shut is named",
+              [e["evidence"].get("shut_ports") for e in told],
+              [[{"switch": "leaf1", "port": "up1"}]] * 2)
+        equal("it leaves the topology as well",
+              [e["message"] for e in found if e["kind"] == "topology_change"],
+              [f"the link from leaf1 up1 to spine1 a {what}" for what in ("went", "came")])
+        told = [e for e in events(Path(name), 1, shut=True, spare=True)
+                if e["kind"] in ("link_down", "link_shut")]
+        equal("so is the port of a host that was shut", [(e["kind"], e["message"]) for e in told],
+              [("link_shut", "leaf1 host: the port of host h1 is down: an administrator shut it "
+                             "down")] * 2)
+        equal("of an exporter that may have one state for both it is down", [
+            (e["kind"], e["subject"]) for e in events(Path(name), 49, shut=True)
+            if e["kind"] in ("link_down", "link_shut")], [("link_down", "leaf1/up1")] * 2)
         equal("nothing is down where the state is left out", [
-            e["subject"] for e in events(Path(name), None) if e["kind"] == "link_down"], [])
+            e["subject"] for e in events(Path(name), None)
+            if e["kind"] in ("link_down", "link_shut")], [])
     return 1 if rig.failures else 0
 
 
