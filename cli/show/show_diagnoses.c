@@ -76,7 +76,7 @@ static void show_links(const struct ft_screen *screen, const struct ft_value *re
             ft_screen_text(screen, colour, ft_value_str(link, "peer"));
         }
         if (down)
-            fputs(" (down)", screen->out);
+            fputs(ft_value_true(link, "shut") ? " (shut down)" : " (down)", screen->out);
     }
 }
 

@@ -83,11 +83,32 @@ static const char *lag_of(const struct ft_value *sw, const char *port)
     return NULL;
 }
 
+/* "spine1 Ethernet1, shut down": where it leads, or would. */
+static void add_end(struct ft_grid *grid, const struct ft_value *port)
+{
+    const char *state = ft_value_str(port, "state"), *host = ft_value_str(port, "host");
+    const char *peer = ft_value_str(port, "peer"), *peer_port = ft_value_str(port, "peer_port");
+    const char *why = "";
+
+    if (state)
+        why = strcmp(state, "shut") == 0        ? ", shut down"
+              : strcmp(state, "peer_shut") == 0 ? ", shut down there"
+                                                : ", down";
+    if (!peer && ft_value_str(port, "down_peer")) {
+        peer = ft_value_str(port, "down_peer");
+        peer_port = ft_value_str(port, "down_peer_port");
+    }
+    if (peer)
+        ft_grid_cell(grid, *why ? FT_YELLOW : FT_PLAIN, "%s %s%s", peer, peer_port ? peer_port : "",
+                     why);
+    else
+        ft_grid_cell(grid, *why ? FT_YELLOW : FT_PLAIN, "%s%s", host ? host : "", why);
+}
+
 static void add_port(struct ft_grid *grid, const struct ft_value *sw, const struct ft_value *port)
 {
     const char *name = ft_value_str(sw, "name"), *tier = ft_value_str(sw, "tier");
-    const char *own = ft_value_str(port, "name"), *peer = ft_value_str(port, "peer");
-    const char *peer_port = ft_value_str(port, "peer_port"), *host = ft_value_str(port, "host");
+    const char *own = ft_value_str(port, "name");
     const char *group = ft_value_str(port, "group"), *source = ft_value_str(port, "source");
     const char *lag = lag_of(sw, own);
     char text[FT_UNIT_BYTES];
@@ -105,10 +126,7 @@ static void add_port(struct ft_grid *grid, const struct ft_value *sw, const stru
         ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_rate(text, speed));
     else
         ft_grid_skip(grid);
-    if (peer)
-        ft_grid_cell(grid, FT_PLAIN, "%s %s", peer, peer_port ? peer_port : "");
-    else
-        ft_grid_cell(grid, FT_PLAIN, "%s", host ? host : "");
+    add_end(grid, port);
     ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", lag ? lag : "");
     if (source && ft_value_get(port, "confirmed"))

@@ -30,8 +30,13 @@ const MEANINGS: Record<string, Meaning> = {
     },
     link_down: {
         name: 'Link down',
-        cause: 'A port of the link is down.',
+        cause: 'A port of the link is down, and nobody shut it down.',
         advice: 'Look at the cable, its optics and both ports.',
+    },
+    link_shut: {
+        name: 'Link shut down',
+        cause: 'An administrator shut a port of the link down: the port at the other end is down because of that.',
+        advice: 'Nothing, if that is planned work; else enable the port.',
     },
     congestion: {
         name: 'Congestion',

@@ -75,6 +75,8 @@ function WayLine({ line, measure, dark, active }: { line: Line; measure: Measure
             {way.state === 'idle' ? <circle class="way-mark" cx={mark.x} cy={mark.y} r={3} /> : null}
             {way.state === 'down'
                 ? <path class="way-mark" d={`M${mark.x - 4.5} ${mark.y - 4.5}l9 9m0 -9l-9 9`} /> : null}
+            {way.state === 'shut'
+                ? <path class="way-mark" d={`M${mark.x - 5} ${mark.y}a5 5 0 1 0 10 0a5 5 0 1 0 -10 0m1.5 3.5l7 -7`} /> : null}
             {way.state === 'unseen'
                 ? <text class="way-mark" x={mark.x} y={mark.y + 4} text-anchor="middle">?</text> : null}
         </g>

@@ -33,7 +33,7 @@ interface Grid {
     starts: number[];
 }
 
-const RANK: Record<LinkState, number> = { down: 3, used: 2, unseen: 1, idle: 0 };
+const RANK: Record<LinkState, number> = { down: 4, used: 3, unseen: 2, shut: 1, idle: 0 };
 
 /** Of parallel links a cell shows the worst. */
 function worse(a: Way, b: Way): boolean {
@@ -121,6 +121,13 @@ function drawCell(c: CanvasRenderingContext2D, cell: Cell, x: number, y: number,
         c.lineTo(x + w - 2, y + h - 2);
         c.moveTo(x + w - 2, y + 1);
         c.lineTo(x + 1, y + h - 2);
+        c.stroke();
+    } else if (state === 'shut') {
+        c.strokeStyle = look.muted;
+        c.lineWidth = 1;
+        c.beginPath();
+        c.moveTo(x + 1, y + h - gap - 1);
+        c.lineTo(x + w - gap - 1, y + 1);
         c.stroke();
     } else if (state === 'unseen') {
         c.fillStyle = look.muted;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric as the views look at it: switches by tier, cables between them, and what each direction
-// of a cable is: used, idle, down, or not seen. Pure.
+// of a cable is: used, idle, down, shut down by an administrator, or not seen. Pure.
 import type { Event, Finding, Imbalance, Link, Rank, Switch, Topology } from './records.ts';
 import { plural, tenth, words } from './text.ts';
 
-export type LinkState = 'used' | 'idle' | 'down' | 'unseen';
+export type LinkState = 'used' | 'idle' | 'down' | 'shut' | 'unseen';
 
 /** One direction: what leaves `switch` by `port`. */
 export interface Way {
@@ -75,24 +75,27 @@ export function portKey(sw: string, port: string): string {
 /** What events and doctor say of links and switches. */
 export interface Seen {
     down: Set<string>;
+    shut: Set<string>;
     silent: Set<string>;
 }
 
 export function seenOf(events: Event[], findings: Finding[]): Seen {
     const down = new Set<string>();
+    const shut = new Set<string>();
     const silent = new Set<string>();
     for (const e of events) {
         const at = e.evidence;
         if (e.cleared || !at?.switch) continue;
-        if (e.kind === 'link_down' && at.port) {
-            down.add(portKey(at.switch, at.port));
-            if (at.peer && at.peer_port) down.add(portKey(at.peer, at.peer_port));
+        const of = e.kind === 'link_down' ? down : e.kind === 'link_shut' ? shut : undefined;
+        if (of && at.port) {
+            of.add(portKey(at.switch, at.port));
+            if (at.peer && at.peer_port) of.add(portKey(at.peer, at.peer_port));
         }
         if (e.kind === 'silent_exporter') silent.add(at.switch);
     }
     for (const f of findings)
-        if (f.switch && f.port && / is down: /.test(f.text)) down.add(portKey(f.switch, f.port));
-    return { down, silent };
+        if (f.switch && f.port && / is down: /.test(f.text)) (/ is down: an administrator /.test(f.text) ? shut : down).add(portKey(f.switch, f.port));
+    return { down, shut, silent };
 }
 
 /** Switches that tell of themselves in this window: by a sample or a counter of any of their links. */
@@ -104,7 +107,9 @@ function tellers(records: Link[], seen: Seen): Set<string> {
 }
 
 function stateOf(way: Way, seen: Seen, telling: Set<string>): LinkState {
-    if (seen.down.size > 0 && (seen.down.has(way.key) || seen.down.has(portKey(way.peer, way.peerPort)))) return 'down';
+    const is = (of: Set<string>) => of.size > 0 && (of.has(way.key) || of.has(portKey(way.peer, way.peerPort)));
+    if (is(seen.down)) return 'down';
+    if (is(seen.shut)) return 'shut';
     const l = way.link;
     if (!l) return 'unseen';
     const carried = (l.flows ?? 0) > 0 || (way.use ?? 0) > IDLE_USE || (l.bytes ?? 0) > 0;
@@ -121,9 +126,12 @@ function useOf(l: Link, speed: number | undefined): number | undefined {
 
 function addWays(s: Switch, ways: Map<string, Way>): void {
     for (const p of s.ports ?? []) {
-        if (!p.peer || !p.peer_port) continue;
+        // One that is down leads nowhere, and is shown all the same.
+        const peer = p.peer ?? p.down_peer;
+        const peerPort = p.peer ? p.peer_port : p.down_peer_port;
+        if (!peer || !peerPort) continue;
         const key = portKey(s.name, p.name);
-        ways.set(key, { key, switch: s.name, port: p.name, peer: p.peer, peerPort: p.peer_port, speed: p.speed_bps, group: p.group, state: 'unseen' });
+        ways.set(key, { key, switch: s.name, port: p.name, peer, peerPort, speed: p.speed_bps, group: p.group, state: 'unseen' });
     }
 }
 
@@ -235,7 +243,7 @@ export function fabricOf(topology: Topology, records: Link[], events: Event[], f
     }
     const seen = seenOf(events, findings);
     const telling = tellers(records, seen);
-    const counts = { used: 0, idle: 0, down: 0, unseen: 0 };
+    const counts = { used: 0, idle: 0, down: 0, shut: 0, unseen: 0 };
     for (const way of frame.ways.values()) {
         tell(way, links.get(way.key), sizes, seen, telling);
         counts[way.state]++;

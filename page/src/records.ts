@@ -223,6 +223,10 @@ export interface Port {
     confirmed?: boolean;
     samples?: number;
     flows?: number;
+    state?: string;
+    down_peer?: string;
+    down_peer_port?: string;
+    down_since_ms?: number;
 }
 
 export interface Switch {
@@ -320,7 +324,7 @@ export interface Diagnosis {
     confidence?: number;
     advice?: string;
     flow?: Flow;
-    links?: { switch?: string; port?: string; errors?: number; discards?: number; suspect?: boolean; down?: boolean }[];
+    links?: { switch?: string; port?: string; errors?: number; discards?: number; suspect?: boolean; down?: boolean; shut?: boolean }[];
 }
 
 export interface Draws {

@@ -93,7 +93,7 @@ export function Hops({ hops }: { hops: Hop[] | undefined }): JSX.Element {
     );
 }
 
-const STATE_MARKS: Record<LinkState, string> = { used: '●', idle: '○', down: '✕', unseen: '?' };
+const STATE_MARKS: Record<LinkState, string> = { used: '●', idle: '○', down: '✕', shut: '⊘', unseen: '?' };
 
 export function StateMark({ state }: { state: LinkState }): JSX.Element {
     return (

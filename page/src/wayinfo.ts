@@ -28,6 +28,7 @@ export function sentence(way: Way): string {
     const link = way.link;
     const ends = `${way.switch} ${way.port} to ${way.peer} ${way.peerPort}`;
     if (way.state === 'down') return clean(`${ends}: down`);
+    if (way.state === 'shut') return clean(`${ends}: shut down by an administrator`);
     if (way.state === 'unseen') return clean(`${ends}: not seen in this window`);
     if (way.state === 'idle') return clean(`${ends}: idle${way.speed ? `, ${rate(way.speed)}` : ''}`);
     const parts = [

@@ -45,7 +45,7 @@ test('used, idle, down, unseen', () => {
     assert.equal(state('spine1/d2'), 'down');
     assert.equal(state('leaf2/u2'), 'unseen');
     assert.equal(f.ways.get('spine1/d1')?.use, 0.1);
-    assert.deepEqual(f.counts, { used: 2, idle: 1, down: 2, unseen: 3 });
+    assert.deepEqual(f.counts, { used: 2, idle: 1, down: 2, shut: 0, unseen: 3 });
     const over = fabricOf(leafSpine(2, 2), records, [{ ...down, cleared: true }], []);
     assert.equal(over.ways.get('leaf2/u1')?.state, 'used');
 });
@@ -75,6 +75,30 @@ test('idle is what somebody vouches for: where nobody tells anything, nothing is
 test('the doctor knows of links that are down, too', () => {
     const f = fabricOf(leafSpine(1, 1), [link('leaf1', 'u1', { flows: 1 })], [], [{ switch: 'leaf1', port: 'u1', text: 'the link to spine1 d1 is down: a port of it is down' }]);
     assert.equal(f.ways.get('leaf1/u1')?.state, 'down');
+});
+
+test('what an administrator shut down is not down, at either end', () => {
+    const shut: Event = { kind: 'link_shut', severity: 'info', subject: 'leaf2/u1', evidence: { switch: 'leaf2', port: 'u1', peer: 'spine1', peer_port: 'd2' } };
+    const f = fabricOf(leafSpine(2, 2), [], [shut], [{ switch: 'leaf1', port: 'u1', text: 'the link to spine1 d1 is down: an administrator shut down spine1 d1' }]);
+    for (const key of ['leaf2/u1', 'spine1/d2', 'leaf1/u1', 'spine1/d1']) assert.equal(f.ways.get(key)?.state, 'shut', key);
+    assert.equal(f.counts.shut, 4);
+    assert.equal(f.counts.down, 0);
+    const over = fabricOf(leafSpine(2, 2), [], [{ ...shut, cleared: true }], []);
+    assert.equal(over.counts.shut, 0);
+});
+
+test('a link that is down, and so leads nowhere, is shown where it led', () => {
+    const t = leafSpine(2, 2);
+    const cut = (sw: string, port: string) => {
+        const p = t.switches?.find((s) => s.name === sw)?.ports?.find((q) => q.name === port);
+        if (p) Object.assign(p, { down_peer: p.peer, down_peer_port: p.peer_port, state: 'down', peer: undefined, peer_port: undefined, group: undefined });
+    };
+    cut('leaf1', 'u1');
+    cut('spine1', 'd1');
+    const f = fabricOf(t, [], [], [{ switch: 'leaf1', port: 'u1', text: 'the link to spine1 d1 is down: a port of it is down' }]);
+    assert.equal(f.ways.get('leaf1/u1')?.peer, 'spine1');
+    assert.equal(f.ways.get('spine1/d1')?.state, 'down');
+    assert.equal(f.layers[0]?.cables.length, 4);
 });
 
 test('three tiers make two layers; a link to nowhere known makes none', () => {

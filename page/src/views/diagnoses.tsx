@@ -58,7 +58,7 @@ function DiagnosisCard({ of, open }: { of: Diagnosis; open: boolean }): JSX.Elem
                     of.peer !== undefined && ['Other end', <>rank {of.peer} <HostLink name={of.peer_host} /></>],
                     of.slowdown !== undefined && ['Takes', `${ratio(of.slowdown)} times as long as usual`],
                     of.flow !== undefined && ['Flow', <FlowLink flow={of.flow} />],
-                    links.length > 0 && ['Links under it', links.map((l, i) => <>{i ? ', ' : ''}<PortLink sw={l.switch ?? ''} port={l.port ?? ''} />{l.suspect ? ` (${plural(l.errors ?? 0, 'error')}, ${plural(l.discards ?? 0, 'discard')})` : ''}{l.down ? ' (down)' : ''}</>)],
+                    links.length > 0 && ['Links under it', links.map((l, i) => <>{i ? ', ' : ''}<PortLink sw={l.switch ?? ''} port={l.port ?? ''} />{l.suspect ? ` (${plural(l.errors ?? 0, 'error')}, ${plural(l.discards ?? 0, 'discard')})` : ''}{l.shut ? ' (shut down)' : l.down ? ' (down)' : ''}</>)],
                     (of.evidence_for ?? []).length > 0 && ['Evidence for it', <Lines of={of.evidence_for ?? []} />],
                     (of.evidence_against ?? []).length > 0 && ['Evidence against it', <Lines of={of.evidence_against ?? []} />],
                     of.confidence !== undefined && ['Confidence', `${Math.round(of.confidence * 100)} %`],

@@ -30,7 +30,7 @@ function Legend({ measure, fabric }: { measure: Measure; fabric: Fabric }): JSX.
                 {ticks.map(([at, text]) => <b key={text} style={{ left: `${at * 100}%` }}>{text}</b>)}
             </div>
             <span class="legend-states">
-                {(['used', 'idle', 'down', 'unseen'] as const).map((s) => (
+                {(['used', 'idle', 'down', 'shut', 'unseen'] as const).filter((s) => s !== 'shut' || fabric.counts.shut > 0).map((s) => (
                     <span key={s}><StateMark state={s} /> {count(fabric.counts[s])}</span>
                 ))}
             </span>
@@ -91,7 +91,7 @@ function Measures({ measure }: { measure: Measure }): JSX.Element {
 
 function summary(fabric: Fabric): string {
     const tiers = fabric.tiers.map((t) => plural(t.switches.length, t.name === 'unknown' ? 'switch' : t.name, t.name === 'leaf' ? 'leaves' : t.name === 'unknown' ? 'switches' : `${t.name}s`));
-    return `${tiers.join(', ')}; ${plural(fabric.ways.size, 'link')}, each direction counted: ${count(fabric.counts.used)} used, ${count(fabric.counts.idle)} idle, ${count(fabric.counts.down)} down, ${count(fabric.counts.unseen)} not seen`;
+    return `${tiers.join(', ')}; ${plural(fabric.ways.size, 'link')}, each direction counted: ${count(fabric.counts.used)} used, ${count(fabric.counts.idle)} idle, ${count(fabric.counts.down)} down, ${fabric.counts.shut ? `${count(fabric.counts.shut)} shut down, ` : ''}${count(fabric.counts.unseen)} not seen`;
 }
 
 const LINES = 8;

@@ -59,7 +59,7 @@ export function LinksTable({ id, links }: { id: string; links: Link[] }): JSX.El
     return <Rows id={id} rows={links.map((l) => rowOf(l, fabric?.ways.get(portKey(l.switch, l.port))))} />;
 }
 
-const STATES: LinkState[] = ['used', 'idle', 'down', 'unseen'];
+const STATES: LinkState[] = ['used', 'idle', 'down', 'shut', 'unseen'];
 
 export function LinksView(): JSX.Element {
     const { links, fabric, route } = useStore();
