@@ -15,7 +15,7 @@
 #define OTHERS_MAX 64 /* series that one is compared with while it is slow, and pairs */
 
 /* Of a series from one time to another: the median, and how much chance moves that. NAN: none. */
-static double middle_of(struct ft_survey *s, const struct ft_series *x, uint64_t since_ns,
+static double middle_of(struct ft_series_survey *s, const struct ft_series *x, uint64_t since_ns,
                         uint64_t until_ns, double *chance)
 {
     const struct ft_series_entry *e = &s->entries[x->first];
@@ -34,7 +34,7 @@ static double middle_of(struct ft_survey *s, const struct ft_series *x, uint64_t
 
 /* How long the sends of a pair, of which there are so many, took in a part of the table, over what
  * is usual for it; NAN: not known. Waiting is not in the shorter side. */
-static double sends_of(struct ft_survey *s, const struct ft_pair *pair, size_t count,
+static double sends_of(struct ft_series_survey *s, const struct ft_pair *pair, size_t count,
                        const struct ft_series *series)
 {
     size_t first = series->slow.first * count / series->count;
@@ -65,7 +65,7 @@ static double sends_of(struct ft_survey *s, const struct ft_pair *pair, size_t c
 
 /* Of sends, as far as there are, at the same time; clocks differ, so that this is a part of them.
  */
-static size_t add_sends(struct ft_survey *s, const struct ft_series *series, double *values)
+static size_t add_sends(struct ft_series_survey *s, const struct ft_series *series, double *values)
 {
     const struct ft_pair *pair = s->m->pairs;
     size_t count = s->m->pair_count, taken = 0, cells = 0, step;
@@ -87,7 +87,7 @@ static size_t add_sends(struct ft_survey *s, const struct ft_series *series, dou
     return taken;
 }
 
-bool ft_series_stands_out(struct ft_survey *s, struct ft_series *series)
+bool ft_series_stands_out(struct ft_series_survey *s, struct ft_series *series)
 {
     const struct ft_series_entry *e = &s->entries[series->first];
     uint64_t half_ns =

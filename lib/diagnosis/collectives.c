@@ -69,7 +69,7 @@ static uint32_t hosts_of(const struct ft_matched *m, uint32_t comm)
     return hosts;
 }
 
-static void collect(struct ft_survey *s)
+static void collect(struct ft_series_survey *s)
 {
     const struct ft_matched *m = s->m;
 
@@ -93,7 +93,7 @@ static void collect(struct ft_survey *s)
     ft_task_sort(s->m->task, s->entries, s->entry_count, sizeof(*s->entries), by_series);
 }
 
-static void make_series(struct ft_survey *s)
+static void make_series(struct ft_series_survey *s)
 {
     for (size_t i = 0, n; i < s->entry_count; i += n) {
         const struct ft_series_entry *e = &s->entries[i];
@@ -128,7 +128,7 @@ static bool like(const struct ft_series *x, const struct ft_series *y)
 }
 
 /* With enough of its like, they say what is usual. */
-static void refer(struct ft_survey *s)
+static void refer(struct ft_series_survey *s)
 {
     for (size_t i = 0, n; i < s->series_count; i += n) {
         for (n = 0; i + n < s->series_count && like(&s->series[i], &s->series[i + n]); n++)
@@ -140,7 +140,7 @@ static void refer(struct ft_survey *s)
 
 /* Where nothing else is there to compare it with: whether a series became slow soon after it began,
  * so that most of it is slow, and has been since. Its first collectives say what was usual. */
-static bool slow_soon(struct ft_survey *s, struct ft_series *series)
+static bool slow_soon(struct ft_series_survey *s, struct ft_series *series)
 {
     const struct ft_series_entry *e = &s->entries[series->first];
     double usual, half;
@@ -168,7 +168,7 @@ static bool slow_soon(struct ft_survey *s, struct ft_series *series)
     return true;
 }
 
-static void judge_series(struct ft_survey *s, struct ft_series *series)
+static void judge_series(struct ft_series_survey *s, struct ft_series *series)
 {
     const struct ft_series_entry *e = &s->entries[series->first];
 
@@ -192,7 +192,7 @@ static void judge_series(struct ft_survey *s, struct ft_series *series)
 }
 
 /* Those that are slow as others are, and of which nobody in particular leaves late. */
-static void leave_common(struct ft_survey *s)
+static void leave_common(struct ft_series_survey *s)
 {
     for (size_t i = 0; i < s->series_count; i++) {
         struct ft_series *series = &s->series[i];
@@ -203,7 +203,7 @@ static void leave_common(struct ft_survey *s)
 }
 
 /* The only process that all slow communicators have in common; NONE. */
-static uint32_t in_common(struct ft_survey *s)
+static uint32_t in_common(struct ft_series_survey *s)
 {
     const struct ft_matched *m = s->m;
     uint32_t process = FT_OPERATIONS_NONE, last = FT_OPERATIONS_NONE;
@@ -234,7 +234,7 @@ static uint32_t in_common(struct ft_survey *s)
 }
 
 /* Slow communicators of a process, and all. */
-static size_t slow_of(const struct ft_survey *s, uint32_t process, size_t *all)
+static size_t slow_of(const struct ft_series_survey *s, uint32_t process, size_t *all)
 {
     size_t slow = 0;
 
@@ -251,7 +251,7 @@ static size_t slow_of(const struct ft_survey *s, uint32_t process, size_t *all)
 
 /* Where a pair is slow and its ends could not be distinguished, the collectives may: those of one
  * end are slow, those of the other are not. */
-static void vote(const struct ft_survey *s)
+static void vote(const struct ft_series_survey *s)
 {
     for (size_t i = 0; i < s->found->count; i++) {
         struct ft_diagnosis *d = &s->found->items[i];
@@ -279,7 +279,7 @@ static void vote(const struct ft_survey *s)
 }
 
 /* What a found culprit explains already. */
-static bool explained(const struct ft_survey *s, const struct ft_series *series)
+static bool explained(const struct ft_series_survey *s, const struct ft_series *series)
 {
     ft_task_spend(s->m->task, 1 + s->found->count / 8);
     for (size_t i = 0; i < s->found->count; i++) {
@@ -296,7 +296,7 @@ static bool explained(const struct ft_survey *s, const struct ft_series *series)
     return false;
 }
 
-static int describe(struct ft_survey *s, const struct ft_series *series, uint32_t process,
+static int describe(struct ft_series_survey *s, const struct ft_series *series, uint32_t process,
                     const char *why, size_t others)
 {
     struct ft_diagnosis *d = ft_diagnoses_add(s->found, FT_SYNDROME_COMM_SLOW);
@@ -337,7 +337,7 @@ static int describe(struct ft_survey *s, const struct ft_series *series, uint32_
     return 0;
 }
 
-static int describe_all(struct ft_survey *s)
+static int describe_all(struct ft_series_survey *s)
 {
     const struct ft_series *worst = NULL;
     size_t slow = 0;
@@ -367,7 +367,7 @@ static int describe_all(struct ft_survey *s)
 
 int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found)
 {
-    struct ft_survey s = {
+    struct ft_series_survey s = {
         .m = m, .ahead = ft_called_ahead(m), .lone = m->pair_count == 0, .found = found};
     size_t room = m->group_count + m->process_count + m->pair_count;
     int rc = -ENOMEM;

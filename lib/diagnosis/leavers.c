@@ -32,7 +32,7 @@ static double end_at(const struct ft_matched *m, const struct ft_gathering *grou
 }
 
 /* What members are at in each collective of a series, the median: their lengths or their ends. */
-static void find_middles(struct ft_survey *s, const struct ft_series *series, at_fn *at)
+static void find_middles(struct ft_series_survey *s, const struct ft_series *series, at_fn *at)
 {
     for (size_t k = 0; k < series->count; k++) {
         const struct ft_gathering *group = &s->m->groups[s->entries[series->first + k].group];
@@ -45,7 +45,7 @@ static void find_middles(struct ft_survey *s, const struct ft_series *series, at
 }
 
 /* By how much a member exceeds that, the median over a stretch: its ends by its own clock. */
-static double tail_of(struct ft_survey *s, const struct ft_series *series, size_t position,
+static double tail_of(struct ft_series_survey *s, const struct ft_series *series, size_t position,
                       size_t first, size_t end, at_fn *at)
 {
     const struct ft_matched *m = s->m;
@@ -62,14 +62,15 @@ static double tail_of(struct ft_survey *s, const struct ft_series *series, size_
 
 /* Of a Broadcast or Reduce some leave before others have entered: who leaves last may have waited
  * for one of these. */
-bool ft_series_leave_together(const struct ft_survey *s, const struct ft_series *series)
+bool ft_series_leave_together(const struct ft_series_survey *s, const struct ft_series *series)
 {
     return s->m->kinds[series->function] == FT_OPERATION_TOGETHER;
 }
 
 /* The member whose ends, or lengths, exceed the others' by more than `best`: while the series is
  * slow, against its earlier or later self where that is known. */
-static uint32_t most_of(struct ft_survey *s, const struct ft_series *series, double best, at_fn *at)
+static uint32_t most_of(struct ft_series_survey *s, const struct ft_series *series, double best,
+                        at_fn *at)
 {
     size_t before = series->slow.first, after = series->count - series->slow.end;
     uint32_t position = FT_OPERATIONS_NONE;
@@ -92,7 +93,7 @@ static uint32_t most_of(struct ft_survey *s, const struct ft_series *series, dou
 
 /* Where it was never otherwise, clocks of hosts may differ by as much as it is late: then its
  * operations have to take longer than those of all others, too. */
-uint32_t ft_series_late_leaver(struct ft_survey *s, const struct ft_series *series)
+uint32_t ft_series_late_leaver(struct ft_series_survey *s, const struct ft_series *series)
 {
     double best = TAIL * series->usual * (series->slow.ratio - 1);
     uint32_t position = FT_OPERATIONS_NONE;
@@ -110,7 +111,7 @@ uint32_t ft_series_late_leaver(struct ft_survey *s, const struct ft_series *seri
 
 /* How far ahead of the others a member's clock is, by when it leaves: as the promptest member of
  * its host does, or where it is alone there as it does itself at its best. */
-static double ahead_of(struct ft_survey *s, const struct ft_series *series, size_t position,
+static double ahead_of(struct ft_series_survey *s, const struct ft_series *series, size_t position,
                        const double *leaves)
 {
     const struct ft_matched *m = s->m;
@@ -134,7 +135,7 @@ static double ahead_of(struct ft_survey *s, const struct ft_series *series, size
     return ft_quantile(s->room, series->count, FT_SLOWNESS_PAST);
 }
 
-double ft_series_between(const struct ft_survey *s, const struct ft_series *series)
+double ft_series_between(const struct ft_series_survey *s, const struct ft_series *series)
 {
     const struct ft_series_entry *e = &s->entries[series->first];
 
@@ -142,7 +143,7 @@ double ft_series_between(const struct ft_survey *s, const struct ft_series *seri
 }
 
 /* Of each member and group, after the median of all members: when it left, and its length. */
-static void fill_tails(struct ft_survey *s, const struct ft_series *series, double *leaves,
+static void fill_tails(struct ft_series_survey *s, const struct ft_series *series, double *leaves,
                        double *lengths)
 {
     const struct ft_series_entry *e = &s->entries[series->first];
@@ -167,7 +168,7 @@ static void fill_tails(struct ft_survey *s, const struct ft_series *series, doub
 
 /* A member whose own operations last longer at their end, though the others need not wait for it
  * afterwards. */
-void ft_series_find_tail(struct ft_survey *s, struct ft_series *series)
+void ft_series_find_tail(struct ft_series_survey *s, struct ft_series *series)
 {
     const struct ft_matched *m = s->m;
     double *leaves = calloc(series->count * series->members, sizeof(*leaves));

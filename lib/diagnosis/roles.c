@@ -8,7 +8,7 @@
 
 #include "lib/base/task.h"
 
-#define AT_ONCE    0.9 /* of the sends and receives of a rank: then it is no stage */
+#define AT_ONCE    0.9 /* of the sends and receives of a rank; a stage has fewer */
 #define NEAR       4   /* rows before and after one */
 #define AROUND_MIN 3   /* two that send to each other are no ring */
 /* As many stages of a pipeline can be distinguished, from either end. */

@@ -35,7 +35,7 @@ struct ft_series_entry {
     double ns;
 };
 
-struct ft_survey {
+struct ft_series_survey {
     const struct ft_matched *m;
     struct ft_series_entry *entries;
     struct ft_series *series;
@@ -49,22 +49,22 @@ struct ft_survey {
 };
 
 /* The time from one collective of a series to the next, on average. */
-double ft_series_between(const struct ft_survey *s, const struct ft_series *series);
+double ft_series_between(const struct ft_series_survey *s, const struct ft_series *series);
 
 /* Of a Broadcast or Reduce some leave before others have entered: who leaves last may have waited
  * for one of these. */
-bool ft_series_leave_together(const struct ft_survey *s, const struct ft_series *series);
+bool ft_series_leave_together(const struct ft_series_survey *s, const struct ft_series *series);
 
 /* The member that leaves a slow series late through its stretch; NONE. */
-uint32_t ft_series_late_leaver(struct ft_survey *s, const struct ft_series *series);
+uint32_t ft_series_late_leaver(struct ft_series_survey *s, const struct ft_series *series);
 
 /* A member whose own operations last longer at their end, though the others need not wait for it
  * afterwards: then the series is slow, by that member. */
-void ft_series_find_tail(struct ft_survey *s, struct ft_series *series);
+void ft_series_find_tail(struct ft_series_survey *s, struct ft_series *series);
 
 /* What slows down all of the network, or all hosts, is the fault of none: whether a slow series is
  * slower than those of other communicators, and than sends, at the same time, by more than these
  * differ. */
-bool ft_series_stands_out(struct ft_survey *s, struct ft_series *series);
+bool ft_series_stands_out(struct ft_series_survey *s, struct ft_series *series);
 
 #endif
