@@ -49,7 +49,8 @@ struct ft_partial_said *ft_partial_say(const struct ft_partial_origin *origin,
                                        uint32_t window, const struct ft_span *span, bool partial,
                                        const struct ft_emitter *emitter);
 
-/* A step, a record at most. *work: in flows of a window's close. False: that was all. */
+/* A step, a record at most; of NULL, none. *work: in flows of a window's close. False: that was
+ * all. */
 bool ft_partial_say_step(struct ft_partial_said *said, uint32_t *work);
 void ft_partial_said_free(struct ft_partial_said *said);
 

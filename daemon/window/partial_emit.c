@@ -334,6 +334,9 @@ struct ft_partial_said *ft_partial_say(const struct ft_partial_origin *origin,
 
 bool ft_partial_say_step(struct ft_partial_said *w, uint32_t *work)
 {
+    *work = 1;
+    if (!w)
+        return false;
     if (!w->counted) {
         *work = count_some(w) + 1;
         return true;

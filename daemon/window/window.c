@@ -527,8 +527,7 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
             w->phase = PHASE_SAID;
             break;
         case PHASE_SAID:
-            work = 1;
-            if (!w->said || !ft_partial_say_step(w->said, &work))
+            if (!ft_partial_say_step(w->said, &work))
                 end_said(w);
             spend(&items, work);
             break;

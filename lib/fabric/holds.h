@@ -43,6 +43,11 @@ double ft_holds_overlap_ms(struct ft_holds *holds, uint32_t source, double gap_m
 /* [0 to 1] whether its samples overtake each other: 0 never, 1 often. */
 double ft_holds_overtaken(struct ft_holds *holds, uint32_t source);
 
+/* By how much the variance of an end of a flow's span, gap_ms squared where its samples keep their
+ * order, is larger as they overtake each other; and its third moment, which is twice the cube. */
+double ft_holds_apart_ms2(struct ft_holds *holds, uint32_t source, double gap_ms,
+                          double *third_ms3);
+
 /* Standard deviation of a source's lag, never too small for how little is known of it. holds may be
  * NULL. */
 double ft_holds_ms(struct ft_holds *holds, uint32_t source);
@@ -52,9 +57,10 @@ double ft_holds_known_ms(struct ft_holds *holds, uint32_t source);
 
 /* Uniform over a second, in which a sample has to be sent (sFlow v5). */
 #define FT_HOLD_UNKNOWN_MS 290.0
-/* Uniform over 50 ms, which is hard to see between samples: clocks, queues, times in ms. */
+/* Uniform over 50 ms, which is hard to see between samples: clocks, queues, times in ms. Where
+ * samples are so close that it would show, less. */
 #define FT_HOLD_LEAST_MS 15.0
-/* Where samples are so close that it would show. */
-#define FT_HOLD_SEEN_MS 5.0
+/* The least there is: exporters send samples in batches, with times in milliseconds. */
+#define FT_HOLD_SEEN_MS 4.0
 
 #endif

@@ -25,9 +25,6 @@
 #define Z            1.959963984540054
 /* By so much of the skewness both ends of the interval are moved (Cornish and Fisher). */
 #define SKEWED ((Z * Z - 1) / 6)
-/* Where samples overtake each other the ends differ by themselves, and the middle between them by
- * sqrt(2) less; some more is for the overlap. */
-#define OVERTAKEN 1.8
 /* Of longer intervals nothing is learnt. */
 #define LEARN_MAX_MS 5000
 /* The longest that a sample is held back (sFlow v5 section 3.1). */
@@ -289,6 +286,20 @@ static double mean_per_ms(const struct ft_numbers_row *r)
     return (r->samples - 1) / ((double)(r->last_ms - r->first_ms) + 1);
 }
 
+/* What the lag adds at an end of the window where the flow has so many samples per ms,
+ * each of which stands for `each`. */
+static void widen_end(const struct ft_numbers_row *r, struct ft_holds *holds, double rate,
+                      double each, struct estimate *t)
+{
+    double lag = rate * ft_holds_ms(holds, r->source), third, variance;
+
+    if (rate <= 0)
+        return;
+    variance = ft_holds_apart_ms2(holds, r->source, 1 / rate, &third);
+    t->variance += (lag * lag + variance * rate * rate) * each * each;
+    t->third += third * pow(rate * each, 3);
+}
+
 /* Packets that the lag moves into the window or out of it. Where the flow sends at both ends it
  * does so with what differs between them; at one end alone with all of it, and that is not known
  * but for its longest. Where samples overtake each other, what comes in a window begins before the
@@ -298,12 +309,11 @@ static void widen_by_lag(const struct ft_numbers_row *r, struct ft_holds *holds,
 {
     double mean = mean_per_ms(r), each = t->packets / r->samples;
     double overlap_ms = ft_holds_overlap_ms(holds, r->source, 1 / mean);
-    double lag_ms = ft_holds_ms(holds, r->source) *
-                    (1 + (OVERTAKEN - 1) * ft_holds_overtaken(holds, r->source));
     double a = beside.before ? edge(r, r->first_in, mean) : 0;
     double b = beside.after ? edge(r, r->in[0], mean) : 0;
 
-    t->variance += (a * a + b * b) * lag_ms * lag_ms * each * each;
+    widen_end(r, holds, a, each, t);
+    widen_end(r, holds, b, each, t);
     if (beside.before && beside.after)
         t->packets -= overlap_ms * mean * each;
     t->below = beside.after ? 0 : LAG_MAX_MS * a * each;

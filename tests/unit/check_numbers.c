@@ -219,22 +219,24 @@ static const struct stream numbered[] = {
 START_TEST(the_interval_holds_the_truth_as_often_as_it_says)
 {
     const unsigned times = 3 * TIMES;
+    const double slack = 2 * sqrt(0.95 * 0.05 / times);
 
     dice_state = 11;
     for (size_t i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++) {
         const struct stream *s = &numbered[i];
         struct outcome out = repeat(s, times);
         double coverage = (double)out.covered / out.reported;
+        /* Samples that lie closer to each other than the least lag say less than they could. */
+        bool close = s->packets_per_second / s->one_in * s->part * 1e-3 * FT_HOLD_SEEN_MS > 1;
 
         printf("%s: %u of %u told, coverage %.4f, error %.4f, of counting %.4f\n", s->name,
                out.reported, times, coverage, sqrt(out.square / out.reported),
                sqrt(out.square_counted / out.reported));
         ck_assert_uint_ge(out.reported, times * 9 / 10);
-        /* The more samples, the more of the interval is for times alone. */
-        ck_assert_msg(
-            FT_SANITIZED ||
-                (coverage >= 0.94 && (coverage <= 0.975 || s->packets_per_second / s->one_in > 20)),
-            "%s: %.4f", s->name, coverage);
+        /* Two gaps lie at the ends, and the lag that one flow's gaps could hide is in it, too, as
+         * is what batches of samples make of any exporter: that leaves hardly a truth below. */
+        ck_assert_msg(FT_SANITIZED || (coverage >= 0.94 && (close || coverage <= 0.975 + slack)),
+                      "%s: %.4f", s->name, coverage);
         ck_assert(out.square < out.square_counted);
     }
 }

@@ -7,7 +7,7 @@ Exporters send one sample a datagram, at once or up to so long after; or they pu
 datagram that goes when it has seven, or a second after the last one went. The truth is the packets
 that a flow sent from the start of a window to its end, by the poller's clock where that steps. Numbers
 that begin anew within a second, READs among the data, which leave counting, and clocks that step are
-cases of their own. --times N: so many captures of each."""
+cases of their own. --times N: so many captures of each, --first N: of that seed and those after it."""
 import argparse
 import json
 import math
@@ -247,6 +247,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=Path, default=Path("."))
     parser.add_argument("--times", type=int, default=speed.often(6, 1))
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
     failed = 0
@@ -255,7 +256,7 @@ def main():
             if args.only not in name:
                 continue
             tally = Tally()
-            for seed in range(args.times):
+            for seed in range(args.first, args.first + args.times):
                 rng = random.Random(f"{name} {seed}")
                 flows, data = capture(rng, case)
                 tally.take(flows, publish(args.build, Path(folder), data), case)
