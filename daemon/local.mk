@@ -62,6 +62,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/discovery/wiring.c daemon/discovery/wiring.h \
 	daemon/diagnosis/blamed.c daemon/diagnosis/blamed.h \
 	daemon/diagnosis/answers.c daemon/diagnosis/answers.h \
+	daemon/diagnosis/apart.c daemon/diagnosis/apart.h \
 	daemon/diagnosis/cut.c daemon/diagnosis/cut.h \
 	daemon/diagnosis/delays.c daemon/diagnosis/delays.h daemon/diagnosis/delays_judge.c \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \

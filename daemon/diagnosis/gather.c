@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/diagnosis/apart.h"
 #include "daemon/diagnosis/stand.h"
 #include "lib/base/task.h"
 
@@ -221,6 +222,17 @@ static size_t operation_size(const struct gathering *g, size_t first, bool *comp
     return n;
 }
 
+/* By the clock that most hosts of the job agree on. */
+static uint64_t starts_at(const struct item *item)
+{
+    return ft_apart_at(item->source->rank->process, item->row->start_ns);
+}
+
+static uint64_t ends_at(const struct item *item)
+{
+    return ft_apart_at(item->source->rank->process, item->row->end_ns);
+}
+
 static void bounds_of(const struct gathering *g, size_t first, size_t n, uint64_t *start_ns,
                       uint64_t *end_ns)
 {
@@ -228,10 +240,10 @@ static void bounds_of(const struct gathering *g, size_t first, size_t n, uint64_
     *end_ns = 0;
     ft_task_spend(g->task, n / 8);
     for (size_t i = first; i < first + n; i++) {
-        const struct ft_recent_row *row = g->items[i].row;
+        uint64_t from_ns = starts_at(&g->items[i]), until_ns = ends_at(&g->items[i]);
 
-        *start_ns = row->start_ns < *start_ns ? row->start_ns : *start_ns;
-        *end_ns = row->end_ns > *end_ns ? row->end_ns : *end_ns;
+        *start_ns = from_ns < *start_ns ? from_ns : *start_ns;
+        *end_ns = until_ns > *end_ns ? until_ns : *end_ns;
     }
 }
 
@@ -251,17 +263,17 @@ static void end_launched(struct gathering *g, size_t first, size_t n)
     uint64_t entered_ns = 0, left_ns = UINT64_MAX;
 
     for (size_t i = first; i < first + n; i++) {
-        const struct ft_recent_row *row = g->items[i].row;
+        uint64_t from_ns = starts_at(&g->items[i]), until_ns = ends_at(&g->items[i]);
 
-        entered_ns = row->start_ns > entered_ns ? row->start_ns : entered_ns;
-        if (!row->launched && row->end_ns < left_ns)
-            left_ns = row->end_ns;
+        entered_ns = from_ns > entered_ns ? from_ns : entered_ns;
+        if (!g->items[i].row->launched && until_ns < left_ns)
+            left_ns = until_ns;
     }
     if (left_ns == UINT64_MAX || left_ns < entered_ns)
         left_ns = entered_ns;
     for (size_t i = first; i < first + n; i++)
         if (g->items[i].row->launched)
-            g->items[i].end_ns = left_ns;
+            g->items[i].end_ns = left_ns + (uint64_t)g->items[i].source->rank->process->ahead_ns;
 }
 
 /* Whether what was before a row of a rank is not looked at. Of operations within a host as few may
@@ -280,7 +292,7 @@ static bool is_behind(const struct gathering *g, const struct source *s)
 
     if (g->numbered[s->comm] && r->count > 0)
         return ft_recent_row(r, r->count - 1)->number < g->newest[s->comm];
-    return r->process->newest_ns < g->newest[s->comm];
+    return ft_apart_reported(r->process) < g->newest[s->comm];
 }
 
 /* From when on every rank's rows are there, and until when every process has reported any. */
@@ -291,7 +303,7 @@ static void find_span(struct gathering *g)
     out->until_ns = UINT64_MAX;
     for (size_t i = 0; i < g->item_count; i++) {
         const struct item *item = &g->items[i];
-        uint64_t at = g->numbered[item->source->comm] ? item->sequence : item->row->start_ns;
+        uint64_t at = g->numbered[item->source->comm] ? item->sequence : starts_at(item);
 
         if (i % 16 == 0)
             ft_task_spend(g->task, 1);
@@ -306,11 +318,11 @@ static void find_span(struct gathering *g)
             ft_task_spend(g->task, 1);
         /* Of a process that is not known there is this communicator alone, which may rest while
          * others do not: it has reported all that its members did. */
-        if (r->process->newest_ns < out->until_ns && (r->process->pid || is_behind(g, s)))
-            out->until_ns = r->process->newest_ns;
+        if (ft_apart_reported(r->process) < out->until_ns && (r->process->pid || is_behind(g, s)))
+            out->until_ns = ft_apart_reported(r->process);
         if ((r->wrapped || s->from > 0) && s->from < r->count && limits(r, s->from) &&
-            out->from_ns < ft_recent_row(r, s->from)->start_ns)
-            out->from_ns = ft_recent_row(r, s->from)->start_ns;
+            out->from_ns < ft_apart_at(r->process, ft_recent_row(r, s->from)->start_ns))
+            out->from_ns = ft_apart_at(r->process, ft_recent_row(r, s->from)->start_ns);
     }
     for (size_t i = 0, n; i < g->item_count; i += n) {
         uint64_t start_ns, end_ns;
@@ -324,6 +336,14 @@ static void find_span(struct gathering *g)
         out->gaps++;
         out->from_ns = end_ns;
     }
+}
+
+/* Whether a rank has a row in an operation; to be asked of ranks in their order. */
+static bool has_row(const struct gathering *g, const struct source *s, size_t *at, size_t end)
+{
+    while (*at < end && g->items[*at].source < s)
+        (*at)++;
+    return *at < end && g->items[*at].source == s;
 }
 
 /* A rank that is past an operation though no record says so did not stay away from it. */
@@ -340,13 +360,8 @@ static void add_passed(struct gathering *g, size_t first, size_t n)
 
         if (i % 16 == 0)
             ft_task_spend(g->task, 1);
-        if (s->comm != some->source->comm)
+        if (s->comm != some->source->comm || has_row(g, s, &at, first + n))
             continue;
-        if (at < first + n && g->items[at].source == s) {
-            while (at < first + n && g->items[at].source == s)
-                at++;
-            continue;
-        }
         if (s->rank->progress.finished < some->sequence || g->passed_count == g->job->ranks)
             continue;
         *row = *some->row;
@@ -375,13 +390,8 @@ static bool is_held(const struct gathering *g, size_t first, size_t n)
     for (size_t i = 0; i < g->source_count; i++) {
         const struct source *s = &g->sources[i];
 
-        if (s->comm != some->source->comm)
+        if (s->comm != some->source->comm || has_row(g, s, &at, first + n))
             continue;
-        if (at < first + n && g->items[at].source == s) {
-            while (at < first + n && g->items[at].source == s)
-                at++;
-            continue;
-        }
         /* One that does not run is reported at once, and begins nothing any more. */
         if ((!s->rank->progress.standing && !ft_stand_is_stopped(s->rank)) ||
             s->rank->progress.begun >= some->sequence)
@@ -395,9 +405,11 @@ static void find_partly(struct gathering *g)
     for (size_t i = 0; i < g->source_count; i++) {
         const struct source *s = &g->sources[i];
 
-        g->partly[s->comm] |= (s->rank->wrapped || s->from > 0) && s->from < s->rank->count &&
-                              ft_recent_row(s->rank, s->from)->launched &&
-                              ft_recent_row(s->rank, s->from)->start_ns > g->out->from_ns;
+        g->partly[s->comm] |=
+            (s->rank->wrapped || s->from > 0) && s->from < s->rank->count &&
+            ft_recent_row(s->rank, s->from)->launched &&
+            ft_apart_at(s->rank->process, ft_recent_row(s->rank, s->from)->start_ns) >
+                g->out->from_ns;
     }
 }
 
@@ -547,6 +559,7 @@ int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, s
     if (out->ops && g.sources && g.members && g.numbered && g.repeated && g.newest && g.partly &&
         g.passed && g.items) {
         ft_operations_pace(out->ops, task);
+        ft_apart_find(recent, job, task);
         list_sources(&g, each, now_ms);
         find_numbers(&g);
         list_items(&g);

@@ -108,6 +108,7 @@ struct ft_recent_process {
     uint64_t sent_ns;   /* end of the newest one with transfers */
     int64_t heard_ms;
     uint32_t number, index; /* the callers' */
+    int64_t ahead_ns;       /* its host's clock; apart.h */
     /* Steps to, or from, some of its peers are as fast as others' (delays.h). */
     bool sends_well, receives_well;
 };

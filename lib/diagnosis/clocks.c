@@ -8,51 +8,17 @@
 #include <stdlib.h>
 
 #include "lib/base/task.h"
+#include "lib/diagnosis/offsets.h"
 #include "lib/diagnosis/stats.h"
 
 #define SAMPLES 64 /* collectives of a communicator, the newest */
 
-/* Hosts whose clocks are known to differ by how much are a tree. */
-struct host {
-    uint32_t parent;
-    double ahead_ns; /* of its parent's clock */
-    uint32_t ranks;  /* of a root: of its tree */
-    bool connected;
-};
-
 struct clocks {
     const struct ft_matched *m;
-    struct host *hosts;
+    struct ft_offset *hosts;
     size_t host_count;
     double *room;
 };
-
-/* The root of a host's tree, and by how much the host's clock is ahead of the root's. */
-static uint32_t root_of(const struct clocks *c, uint32_t host, double *ahead_ns)
-{
-    *ahead_ns = 0;
-    while (c->hosts[host].parent != host) {
-        *ahead_ns += c->hosts[host].ahead_ns;
-        host = c->hosts[host].parent;
-    }
-    return host;
-}
-
-static void unite(struct clocks *c, uint32_t a, uint32_t b, double a_ahead_ns)
-{
-    double of_a, of_b;
-    uint32_t root_a = root_of(c, a, &of_a), root_b = root_of(c, b, &of_b);
-
-    /* The smaller tree below the larger one, so that ways to the root are short. */
-    if (c->hosts[root_a].ranks > c->hosts[root_b].ranks) {
-        unite(c, b, a, -a_ahead_ns);
-        return;
-    }
-    c->hosts[root_a].parent = root_b;
-    c->hosts[root_a].ahead_ns = a_ahead_ns + of_b - of_a;
-    c->hosts[root_b].ranks += c->hosts[root_a].ranks;
-    c->hosts[root_b].connected = true;
-}
 
 /* The newest collectives that all members of a communicator have left, and none alone before. */
 static size_t list_samples(const struct clocks *c, uint32_t comm,
@@ -86,7 +52,7 @@ static void connect(struct clocks *c, uint32_t comm)
         uint32_t host = m->process[member[i].process].host;
 
         ft_task_spend(m->task, 1);
-        if (root_of(c, first, &ahead) == root_of(c, host, &ahead))
+        if (ft_offsets_root(c->hosts, first, &ahead) == ft_offsets_root(c->hosts, host, &ahead))
             continue;
         if (count == 0 && (count = list_samples(c, comm, samples)) == 0)
             return;
@@ -94,7 +60,7 @@ static void connect(struct clocks *c, uint32_t comm)
             c->room[k] = (double)m->op[m->order[samples[k]->first + i]].end_ns -
                          (double)m->op[m->order[samples[k]->first]].end_ns;
         ft_task_spend(m->task, count / 4);
-        unite(c, host, first, ft_median(c->room, count));
+        ft_offsets_unite(c->hosts, host, first, ft_median(c->room, count));
     }
 }
 
@@ -111,11 +77,11 @@ static void measure(struct clocks *c, double *ahead_ns)
             continue;
         ft_task_spend(m->task, 1 + m->process_count / 16);
         for (size_t p = 0; p < m->process_count; p++)
-            if (root_of(c, m->process[p].host, &ahead) == h)
+            if (ft_offsets_root(c->hosts, m->process[p].host, &ahead) == h)
                 c->room[n++] = ahead;
         middle = ft_median(c->room, n);
         for (size_t p = 0; p < m->process_count; p++) {
-            if (root_of(c, m->process[p].host, &ahead) != h)
+            if (ft_offsets_root(c->hosts, m->process[p].host, &ahead) != h)
                 continue;
             ahead_ns[p] = fabs(ahead - middle) < FT_CLOCKS_SKEW_NS ? 0 : ahead - middle;
         }
@@ -152,7 +118,7 @@ static bool make_hosts(struct clocks *c)
     for (uint32_t h = 0; h < c->host_count; h++)
         c->hosts[h].parent = h;
     for (size_t p = 0; p < m->process_count; p++)
-        c->hosts[m->process[p].host].ranks++;
+        c->hosts[m->process[p].host].weight++;
     return true;
 }
 

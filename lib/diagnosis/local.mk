@@ -15,6 +15,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/lost.c lib/diagnosis/lost.h \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \
 	lib/diagnosis/mismatch.c \
+	lib/diagnosis/offsets.c lib/diagnosis/offsets.h \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \
 	lib/diagnosis/order.c lib/diagnosis/order.h \
 	lib/diagnosis/pair_rate.c lib/diagnosis/pair_rate.h \

@@ -9,5 +9,6 @@ import daemon  # noqa: E402
 
 sys.argv = [sys.argv[0], "--seeds", "1", "--seed", "4", "stopped", "host dies", "transfer stands",
             "other order", "late", "slow link", "mixed", "alien flow", "slow pair from flows alone",
+            "transfer stands, clocks apart", "host dies, clocks apart",
             "fabric, healthy", "healthy", "healthy, one rank saves"]
 sys.exit(daemon.main())

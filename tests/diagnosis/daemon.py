@@ -27,6 +27,8 @@ from tables import options  # noqa: E402
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DAEMON = pathlib.Path("daemon/fabrictraced").resolve()
 TOPOLOGY = SOURCE / "packaging/examples/topology.yaml"
+COLLECTIVE, PROGRESS = "fabrictrace.collective.v1", "fabrictrace.progress.v1"
+APART = 4000 * MS  # clocks of hosts, either way
 STANDS_S = 40  # of a job that hangs, as long as it is looked at
 REPORT_MS = 2000
 HOLD_MS = 300  # from the end of an operation until its record
@@ -87,14 +89,14 @@ class Reports:
         if self.fabric:
             peers = self.fabric.peers(row, self.members[row["communicator"]], out["rank"])
         self.records.append((row["end_ns"] // MS + HOLD_MS, {
-            "schema": "fabrictrace.collective.v1", "time_ms": row["end_ns"] // MS,
+            "schema": COLLECTIVE, "time_ms": row["end_ns"] // MS,
             "start_ms": row["start_ns"] // MS, "duration_us": (row["end_ns"] - row["start_ns"]) // 1000,
             "started_ns": row["start_ns"] - self.job.base + 10 ** 12, "operations": 1, **out,
             "peers": peers}))
 
     def stand(self, row, out, since_ms, until_ms, **more):
         for t in range(since_ms + REPORT_MS, until_ms, REPORT_MS):
-            self.records.append((t, {"schema": "fabrictrace.progress.v1", "time_ms": t, "standing": True,
+            self.records.append((t, {"schema": PROGRESS, "time_ms": t, "standing": True,
                                      "moved_ms": since_ms, "process": "running", **out, **more}))
 
     def stop(self, dead=()):
@@ -124,7 +126,13 @@ class Reports:
         if self.fabric:
             times = [t for t, _ in self.records]
             self.records += self.fabric.reports(self.members, comm_id, min(times) - 1000, max(times))
-        return [json.dumps(r) for _, r in sorted(self.records, key=lambda x: x[0])]
+        return [json.dumps(r) for _, r in sorted(self.records, key=self.sent)]
+
+    def sent(self, timed):
+        """When a record was sent: by no host's clock, which may be apart."""
+        ms, record = timed
+        host = record.get("host") if record["schema"] in (COLLECTIVE, PROGRESS) else None
+        return ms - self.job.clock[int(host[3:])] // MS if host else ms
 
 
 def replay(lines, fabric=None):
@@ -276,6 +284,11 @@ CASES = {
     "two ranks, healthy, uneven lengths": (lambda s: of_two(s, uneven=0.25), None, False),
     "two ranks, healthy, evaluation": (lambda s: of_two(s, evaluate_every=24), None, False),
     "two ranks, healthy, pauses": (lambda s: of_two(s, pause_every=20, pause=4000 * MS), None, False),
+    "stopped, clocks apart": (lambda s: faulty(s, "noncomm_hang", 60, skew=APART), "noncomm_hang", True),
+    "host dies, clocks apart": (lambda s: faulty(s, "killed", 60, skew=APART), "noncomm_hang", "host"),
+    "transfer stands, clocks apart": (lambda s: faulty(s, "pair_hang", 60, skew=APART), "comm_hang", True),
+    "late, clocks apart": (lambda s: faulty(s, "noncomm_slow", 150, skew=APART), "noncomm_slow", True),
+    "healthy, clocks apart": (lambda s: healthy(s, skew=APART), None, False),
     "healthy": (healthy, None, False),
     "healthy, pauses": (lambda s: healthy(s, pause_every=20, pause=4000 * MS), None, False),
     "healthy, one rank saves":

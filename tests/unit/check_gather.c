@@ -17,6 +17,8 @@
 
 static struct ft_recent *recent;
 static uint64_t number[RANKS];
+static uint64_t ahead_us[RANKS]; /* of the ranks' clocks */
+static const char *job[RANKS] = {"88", "88"};
 
 static char *text(const char *s)
 {
@@ -35,8 +37,9 @@ static void end(uint32_t rank, const char *op, uint64_t sequence, uint64_t start
     Fabrictrace__PeerTraffic peer = FABRICTRACE__PEER_TRAFFIC__INIT, *list[] = {&peer};
     char host[8];
 
+    start_us += ahead_us[rank];
     snprintf(host, sizeof(host), "gpu%02u", rank);
-    c.job = text("88");
+    c.job = text(job[rank]);
     c.comm_id = text("0000000000000fab");
     c.host = host;
     c.op = text(op);
@@ -94,6 +97,61 @@ START_TEST(a_number_that_stands_still_is_no_gap)
         ft_operations_free(g.ops);
         ft_recent_free(recent);
     }
+}
+END_TEST
+
+/* A rank whose host's clock is ahead has not done what its peer did not: what both have reported is
+ * looked at, with both ends of each transfer. */
+START_TEST(clocks_that_are_apart_leave_nothing_out)
+{
+    for (uint32_t ahead = 0; ahead < RANKS; ahead++)
+        for (int alone = 0; alone <= 1; alone++) {
+            const struct ft_recent_config config = {.ranks_max = 16, .rows_max = ROWS};
+            size_t each = alone ? 2 : 3;
+            struct ft_gathered g;
+            uint32_t cursor = 0;
+
+            ahead_us[ahead] = 4000000;
+            recent = ft_recent_new(&config);
+            for (uint64_t i = 0; i < STEPS; i++)
+                for (uint32_t rank = 0; rank < RANKS; rank++) {
+                    number[rank] = each * i;
+                    if (!alone)
+                        end(rank, "AllReduce", i, i * STEP_US);
+                    end(rank, rank ? "Recv" : "Send", 0, i * STEP_US + 10);
+                    end(rank, rank ? "Send" : "Recv", 0, i * STEP_US + 20);
+                }
+            ck_assert_int_eq(ft_gather(recent, ft_recent_next(recent, &cursor), ROWS,
+                                       ms_of(STEPS * STEP_US), NULL, &g),
+                             0);
+            ck_assert_uint_eq(g.gaps, 0);
+            ck_assert_uint_ge(g.rows, RANKS * each * (STEPS - 1));
+            ft_operations_free(g.ops);
+            ft_recent_free(recent);
+            ahead_us[ahead] = 0;
+        }
+}
+END_TEST
+
+/* Ranks of one communicator whose agents name two jobs: each is looked at by itself. */
+START_TEST(ranks_of_two_jobs)
+{
+    struct ft_gathered g;
+    uint32_t cursor = 0;
+
+    job[1] = "89";
+    run(false);
+    job[1] = "88";
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        ft_recent_find(recent, "0000000000000fab", rank)->process->number = UINT32_MAX / 2;
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(ft_gather(recent, ft_recent_next(recent, &cursor), ROWS,
+                                   ms_of(STEPS * STEP_US), NULL, &g),
+                         0);
+        ck_assert_uint_ge(g.rows, 3 * (STEPS - 1));
+        ft_operations_free(g.ops);
+    }
+    ft_recent_free(recent);
 }
 END_TEST
 
@@ -203,5 +261,6 @@ START_TEST(ranks_of_processes_that_are_not_known_are_taken_by_themselves)
 END_TEST
 
 FT_UNIT_MAIN("gather", a_number_that_stands_still_is_no_gap,
+             clocks_that_are_apart_leave_nothing_out, ranks_of_two_jobs,
              operations_are_in_the_order_of_their_numbers,
              ranks_of_processes_that_are_not_known_are_taken_by_themselves)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_DAEMON_DIAGNOSIS_APART_H
+#define FT_DAEMON_DIAGNOSIS_APART_H
+/*
+ * By how much the clocks of a job's hosts are apart, as far as that matters to what is known up to
+ * a moment: ranks leave a collective, and both ends a transfer, at about the same time. Of each two
+ * ranks those of their newest operations count that they left closest to each other. Clocks that
+ * differ by less than FT_APART_NS are taken to agree, as are those of which nothing is known. Pure.
+ * Thread: one.
+ */
+#include "daemon/diagnosis/recent.h"
+
+struct ft_task;
+
+#define FT_APART_NS 100000000
+
+/* Sets ahead_ns of the job's processes. Without memory all agree. The task may be NULL. */
+void ft_apart_find(const struct ft_recent *recent, const struct ft_recent_job *job,
+                   struct ft_task *task);
+
+/* A time of a process by the clock that most of those connected with it agree on. */
+static inline uint64_t ft_apart_at(const struct ft_recent_process *process, uint64_t ns)
+{
+    return ns == UINT64_MAX ? ns : ns - (uint64_t)process->ahead_ns;
+}
+
+/* Until when, by it, a process has reported its operations. */
+static inline uint64_t ft_apart_reported(const struct ft_recent_process *process)
+{
+    return ft_apart_at(process, process->newest_ns);
+}
+
+#endif
