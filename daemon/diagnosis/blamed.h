@@ -47,8 +47,8 @@ void ft_blamed_look(struct ft_blamed *b, const struct ft_recent *recent, struct 
 bool ft_blamed_refine(struct ft_blamed *b, struct ft_diagnosis_report *r,
                       const struct ft_recent_rank **rank, const struct ft_recent_rank **peer);
 
-/* Of a rank that is slow by its own work: where the matrix blames its end of transfers as well, that
- * is one diagnosis (mixed), and needs no second one. */
+/* Of a rank that is slow by its own work: where the matrix blames its end of transfers as well,
+ * that is one diagnosis (mixed), and needs no second one. */
 void ft_blamed_join(struct ft_blamed *b, struct ft_diagnosis_report *r,
                     const struct ft_recent_rank *rank);
 
