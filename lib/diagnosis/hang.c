@@ -17,8 +17,10 @@
 #include "lib/diagnosis/order.h"
 #include "lib/diagnosis/waits.h"
 
-/* How many times as long as ever before is a hang, whatever else happens in the job. */
-#define CERTAIN 3
+/* How many times as long as ever before is a hang, whatever else happens in the job; and how much
+ * longer is one in any case. */
+#define CERTAIN         3
+#define CERTAIN_MORE_NS UINT64_C(600000000000)
 /* Transfers end together to within the skew of clocks. */
 #define SKEW_NS ((uint64_t)FT_CLOCKS_SKEW_NS)
 /* Where hosts call ahead: which operation does not end is known, why is not. */
@@ -77,6 +79,14 @@ static uint64_t since(uint64_t now_ns, uint64_t then_ns)
     return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
+/* How long is a hang, where it took so long at most before. */
+static uint64_t certain(uint64_t longest_ns)
+{
+    uint64_t more_ns = (CERTAIN - 1) * longest_ns;
+
+    return longest_ns + (more_ns < CERTAIN_MORE_NS ? more_ns : CERTAIN_MORE_NS);
+}
+
 /* How long the longest of those reached has waited. */
 static uint64_t waited(const struct hangs *h)
 {
@@ -122,9 +132,9 @@ static double stands(const struct hangs *h, uint64_t age, uint32_t row, size_t m
 {
     uint64_t longest_ns = ft_habits_transfer(h->m, row);
 
-    if (longest_ns == 0 || (ended && age <= CERTAIN * h->habits.own_max_ns && !all_wait(h)))
+    if (longest_ns == 0 || (ended && age <= certain(h->habits.own_max_ns) && !all_wait(h)))
         return 0;
-    if (age > CERTAIN * longest_ns + SKEW_NS)
+    if (age > certain(longest_ns) + SKEW_NS)
         return 0.9;
     if (age > 2 * longest_ns && 2 * members <= h->m->process_count && all_wait(h))
         return 0.7;
@@ -199,8 +209,8 @@ static int judge_process(const struct hangs *h, uint32_t process)
     const struct ft_habits *habits = &h->habits;
     uint64_t own = ft_habits_own(h->m, process, awaited(h));
 
-    if (elapsed > CERTAIN * habits->own_max_ns && wait > CERTAIN * habits->wait_max_ns &&
-        wait > CERTAIN * own && wait > SKEW_NS)
+    if (elapsed > certain(habits->own_max_ns) && wait > certain(habits->wait_max_ns) &&
+        wait > certain(own) && wait > SKEW_NS)
         return 1;
     if (elapsed < own || (habits->late_max_ns[process] > CERTAIN * habits->late_usual_ns &&
                           wait < CERTAIN * habits->late_max_ns[process] / 2))

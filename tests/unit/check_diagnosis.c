@@ -83,6 +83,28 @@ START_TEST(a_rank_that_never_enters)
 }
 END_TEST
 
+/* After a pause of 20 minutes that was none, one of half an hour is a hang for certain. */
+START_TEST(a_pause_does_not_hide_a_hang_for_long)
+{
+    const uint64_t minute = 60000 * MS;
+
+    for (uint64_t longer = 0; longer <= 1; longer++) {
+        setup();
+        for (uint64_t k = 0; k < STEPS; k++)
+            step(k, 2, k == 10 ? 20 * minute : 0, TRANSFER);
+        for (uint32_t r = 0; r < RANKS; r++) {
+            now[r] += COMPUTE + some(STEPS, r);
+            if (r != 5)
+                row(r, "world", "AllReduce", STEPS, FT_OPERATIONS_NEVER, FT_OPERATIONS_NONE);
+        }
+        diagnose_at(ft_operations_newest_ns(ops) + (29 + 2 * longer) * minute, 1);
+        ck_assert_uint_eq(found.items[0].process, 5);
+        ck_assert_int_eq(found.items[0].confidence >= 0.9, longer);
+        teardown();
+    }
+}
+END_TEST
+
 /* The table ends when all are in an operation, for no longer than usual: that it stands is
  * possible. At a time that is known it is not. */
 START_TEST(the_last_operation_does_not_end)
@@ -515,10 +537,10 @@ START_TEST(what_is_found_is_bounded)
 END_TEST
 
 FT_UNIT_MAIN("diagnosis", nothing_is_wrong, a_rank_that_never_enters,
-             the_last_operation_does_not_end, two_are_under_way, an_operation_that_stands,
-             another_operation_than_the_others, a_rank_that_enters_late, a_rank_that_drifts,
-             ranks_that_all_drift, ranks_that_wander, a_late_rank_among_those_that_wander,
-             wandering_stages, ranks_behind_a_slow_collective,
+             a_pause_does_not_hide_a_hang_for_long, the_last_operation_does_not_end,
+             two_are_under_way, an_operation_that_stands, another_operation_than_the_others,
+             a_rank_that_enters_late, a_rank_that_drifts, ranks_that_all_drift, ranks_that_wander,
+             a_late_rank_among_those_that_wander, wandering_stages, ranks_behind_a_slow_collective,
              a_rank_whose_work_runs_beside_operations, a_collective_that_becomes_slow,
              sender_receiver_or_pair, a_rank_that_leaves_late, ranks_that_wait_for_each_other,
              a_stage_without_its_like, what_is_found_is_bounded)
