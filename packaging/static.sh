@@ -28,8 +28,8 @@ without=(
     declaration-after-statement unsafe-buffer-usage c++98-compat
 )
 
-# What gcc 12's -fanalyzer is wrong about here, each of its findings looked at: it does not follow what a
-# structure owns that an argument points to, nor that a call which returned 0 has set its result.
+# What gcc 12's -fanalyzer is wrong about here, by those of its findings that were looked at: it does not follow
+# what a structure owns that an argument points to, nor that a call which returned 0 has set its result.
 not_analyzed=(malloc-leak null-dereference null-argument possible-null-argument use-of-uninitialized-value)
 
 passed=0

@@ -47,6 +47,26 @@ static void say(const char *what, double all, double longest)
     printf("%s: %.1f ms, the longest step %.2f ms\n", what, all * 1e3, longest * 1e3);
 }
 
+/* Steps of so much work together as the loop does at once. */
+struct slices {
+    double all, longest, start; /* s */
+    uint32_t spent;
+};
+
+static void spend(struct slices *s, uint32_t work, bool more)
+{
+    double took;
+
+    s->spent += work;
+    if (more && s->spent < SLICE)
+        return;
+    took = cpu_s() - s->start;
+    s->all += took;
+    s->longest = took > s->longest ? took : s->longest;
+    s->spent = 0;
+    s->start = cpu_s();
+}
+
 static void feel(struct ft_congestion *c, uint32_t host, uint32_t port)
 {
     Fabrictrace__HostCounters h = FABRICTRACE__HOST_COUNTERS__INIT;
@@ -65,22 +85,15 @@ static void feel(struct ft_congestion *c, uint32_t host, uint32_t port)
 
 static void raise_all(const struct ft_congestion *c, struct ft_events *events, const char *what)
 {
-    double all = 0, longest = 0, start = cpu_s(), took;
-    uint32_t index = 0, work, spent = 0;
+    struct slices s = {.start = cpu_s()};
+    uint32_t index = 0, work;
     bool more = true;
 
     while (more) {
         more = ft_congestion_raise(c, &index, events, 1, START_MS, "lab", &work);
-        spent += work;
-        if (more && spent < SLICE)
-            continue;
-        took = cpu_s() - start;
-        all += took;
-        longest = took > longest ? took : longest;
-        spent = 0;
-        start = cpu_s();
+        spend(&s, work, more);
     }
-    say(what, all, longest);
+    say(what, s.all, s.longest);
 }
 
 static void bench_congestion(void)
@@ -165,23 +178,16 @@ static void bench_join(struct ft_topology *t, uint32_t flows)
 
 static void emit(struct ft_partial_said *said)
 {
-    double all = 0, longest = 0, start = cpu_s(), took;
-    uint32_t work, spent = 0;
+    struct slices s = {.start = cpu_s()};
+    uint32_t work;
     bool more = said;
 
     while (more) {
         more = ft_partial_say_step(said, &work);
-        spent += work;
-        if (more && spent < SLICE)
-            continue;
-        took = cpu_s() - start;
-        all += took;
-        longest = took > longest ? took : longest;
-        spent = 0;
-        start = cpu_s();
+        spend(&s, work, more);
     }
     ft_partial_said_free(said);
-    say("a member says its loads of 33,000 links and 100,000 elephants", all, longest);
+    say("a member says its loads of 33,000 links and 100,000 elephants", s.all, s.longest);
 }
 
 static void bench_partial(struct ft_topology *t)
