@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "daemon/publish/emit.h"
+
 void ft_diagnosis_event(const Fabrictrace__Diagnosis *m, Fabrictrace__Event *event,
                         Fabrictrace__Evidence *evidence, char subject[FT_DIAGNOSIS_SUBJECT_BYTES])
 {
@@ -40,13 +42,8 @@ void ft_diagnosis_event(const Fabrictrace__Diagnosis *m, Fabrictrace__Event *eve
     evidence->flow = m->flow;
     evidence->has_count = m->has_waiting;
     evidence->count = m->waiting;
-    fabrictrace__event__init(event);
-    event->has_time_ms = event->has_since_ms = event->has_kind = event->has_severity = true;
-    event->time_ms = m->time_ms;
-    event->since_ms = m->since_ms;
-    event->fabric = m->fabric;
-    event->kind = kinds[m->syndrome];
-    event->severity = m->severity;
+    ft_emit_event(event, kinds[m->syndrome], m->severity, m->fabric, (int64_t)m->since_ms,
+                  (int64_t)m->time_ms);
     event->subject = subject;
     event->message = m->message;
     event->evidence = evidence;

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/publish/emit.h"
+
 #define KNOWN_STAND 6 /* windows with a period, until a pause means something */
 #define KNOWN_SLOW  12
 #define KNOWN_MAX   30
@@ -183,7 +185,6 @@ void ft_stall_fill(struct ft_stall_report *r, const struct ft_stall *s, const ch
 
     memset(r, 0, sizeof(*r));
     fabrictrace__diagnosis__init(m);
-    fabrictrace__event__init(&r->event);
     say_reasons(r, s, now_ms);
     say(r->message, "job %.64s %s: %.160s", job, stands ? "stands still" : "has become slow",
         r->reasons[0]);
@@ -213,13 +214,9 @@ void ft_stall_fill(struct ft_stall_report *r, const struct ft_stall *s, const ch
                                              "processes, the links of its hosts"
                                            : "see events of its hosts and links since then");
     m->has_cleared = m->cleared = cleared;
-    r->event.has_time_ms = r->event.has_since_ms = true;
-    r->event.has_kind = r->event.has_severity = true;
-    r->event.time_ms = m->time_ms;
-    r->event.since_ms = m->since_ms;
-    r->event.fabric = m->fabric;
-    r->event.kind = stands ? FABRICTRACE__KIND__KIND_STANDSTILL : FABRICTRACE__KIND__KIND_SLOWDOWN;
-    r->event.severity = m->severity;
+    ft_emit_event(&r->event,
+                  stands ? FABRICTRACE__KIND__KIND_STANDSTILL : FABRICTRACE__KIND__KIND_SLOWDOWN,
+                  m->severity, fabric, s->since_ms, now_ms);
     r->event.subject = (char *)(uintptr_t)job;
     r->event.message = r->message;
 }

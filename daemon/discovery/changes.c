@@ -21,17 +21,6 @@ static char *text(const char *s)
     return (char *)(uintptr_t)s;
 }
 
-static void fill_event(Fabrictrace__Event *event, Fabrictrace__Kind kind, const char *fabric,
-                       int64_t now_ms)
-{
-    fabrictrace__event__init(event);
-    event->has_time_ms = event->has_since_ms = event->has_kind = event->has_severity = true;
-    event->time_ms = event->since_ms = (uint64_t)now_ms;
-    event->kind = kind;
-    event->severity = FABRICTRACE__SEVERITY__SEVERITY_INFO;
-    event->fabric = text(fabric);
-}
-
 static void count_change(void *arg, const struct ft_change *c)
 {
     struct publishing *t = arg;
@@ -52,7 +41,8 @@ static void publish_change(void *arg, const struct ft_change *c)
     Fabrictrace__Event event;
     char subject[260], message[640];
 
-    fill_event(&event, FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE, t->fabric, t->now_ms);
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE,
+                  FABRICTRACE__SEVERITY__SEVERITY_INFO, t->fabric, t->now_ms, t->now_ms);
     evidence.switch_ = text(c->switch_name);
     evidence.port = text(c->port);
     evidence.peer = text(c->peer);
@@ -90,7 +80,8 @@ void ft_changes_report(struct ft_events *events, const struct ft_topology *befor
         ft_topology_diff(before, after, publish_change, &t);
         return;
     }
-    fill_event(&event, FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE, t.fabric, now_ms);
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_TOPOLOGY_CHANGE,
+                  FABRICTRACE__SEVERITY__SEVERITY_INFO, t.fabric, now_ms, now_ms);
     snprintf(message, sizeof(message),
              "%zu switches, %zu links and %zu attachments of hosts added; %zu, %zu and %zu removed",
              t.switches[1], t.links[1], t.hosts[1], t.switches[0], t.links[0], t.hosts[0]);
@@ -130,7 +121,8 @@ static void hold(struct ft_events *events, const char *fabric, const struct ft_f
     Fabrictrace__Event event;
     char subject[260], message[640];
 
-    fill_event(&event, kinds[f->kind], fabric, now_ms);
+    ft_emit_event(&event, kinds[f->kind], FABRICTRACE__SEVERITY__SEVERITY_INFO, fabric, now_ms,
+                  now_ms);
     if (f->kind != FT_FINDING_LINK_SHUT)
         event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
     if (f->since_ms)

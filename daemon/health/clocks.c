@@ -195,7 +195,7 @@ static void describe(const struct program *p, char *text, size_t size)
 static void raise_program(const struct program *p, struct ft_events *events, uint32_t window,
                           int64_t now_ms, const char *fabric)
 {
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     char subject[2 * NAME_BYTES + 2], message[400], text[300];
 
@@ -206,12 +206,8 @@ static void raise_program(const struct program *p, struct ft_events *events, uin
     evidence.source = (char *)(uintptr_t)p->key.source;
     evidence.has_offset_ms = true;
     evidence.offset_ms = p->reported_ms;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)now_ms;
-    event.since_ms = (uint64_t)p->since_ms;
-    event.fabric = (char *)(uintptr_t)fabric;
-    event.kind = FABRICTRACE__KIND__KIND_CLOCK_SKEW;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_CLOCK_SKEW,
+                  FABRICTRACE__SEVERITY__SEVERITY_WARNING, fabric, p->since_ms, now_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;

@@ -281,7 +281,7 @@ bool ft_congestion_of(const struct ft_congestion *c, const char *host, int64_t n
 static void raise_port(const struct port *port, struct ft_events *events, uint32_t window,
                        const char *fabric)
 {
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     char subject[2 * NAME_BYTES + 16], message[3 * NAME_BYTES + 100];
 
@@ -293,12 +293,8 @@ static void raise_port(const struct port *port, struct ft_events *events, uint32
     evidence.host = (char *)(uintptr_t)port->key.host;
     evidence.has_count = true;
     evidence.count = port->last_count;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)port->time_ms;
-    event.since_ms = (uint64_t)port->since_ms;
-    event.fabric = (char *)(uintptr_t)fabric;
-    event.kind = FABRICTRACE__KIND__KIND_CONGESTION;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_CONGESTION,
+                  FABRICTRACE__SEVERITY__SEVERITY_WARNING, fabric, port->since_ms, port->time_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;

@@ -129,7 +129,7 @@ static void describe(const struct standing *s, char *text, size_t size)
 static void raise_cause(const struct standing *s, const char *fabric, struct ft_events *events,
                         uint32_t window, const struct ft_span *span)
 {
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     Fabrictrace__Hop hops[FT_DETOUR_HOPS_MAX], *list[FT_DETOUR_HOPS_MAX];
     char subject[2 * NAME_BYTES], text[512], message[700];
@@ -155,12 +155,8 @@ static void raise_cause(const struct standing *s, const char *fabric, struct ft_
     evidence.flow = &tuple;
     evidence.has_count = true;
     evidence.count = s->reported;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)span->end_ms;
-    event.since_ms = (uint64_t)s->first_ms;
-    event.fabric = (char *)(uintptr_t)fabric;
-    event.kind = FABRICTRACE__KIND__KIND_DETOUR;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_DETOUR, FABRICTRACE__SEVERITY__SEVERITY_WARNING,
+                  fabric, s->first_ms, span->end_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;

@@ -250,7 +250,7 @@ static void describe(const struct exporter *e, char *text, size_t size)
 static void raise_verdict(const struct exporter *e, struct ft_events *events, const char *fabric,
                           uint32_t window, const struct ft_span *span)
 {
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     char text[200], message[512];
 
@@ -263,13 +263,10 @@ static void raise_verdict(const struct exporter *e, struct ft_events *events, co
     evidence.switch_ = (char *)(uintptr_t)e->name;
     evidence.has_count = e->verdict == VERDICT_SILENT;
     evidence.count = e->silent_windows;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)span->end_ms;
-    event.since_ms = (uint64_t)span->start_ms;
-    event.fabric = (char *)(uintptr_t)fabric;
-    event.kind = e->verdict == VERDICT_SILENT ? FABRICTRACE__KIND__KIND_SILENT_EXPORTER
-                                              : FABRICTRACE__KIND__KIND_SAMPLING_RATE;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event,
+                  e->verdict == VERDICT_SILENT ? FABRICTRACE__KIND__KIND_SILENT_EXPORTER
+                                               : FABRICTRACE__KIND__KIND_SAMPLING_RATE,
+                  FABRICTRACE__SEVERITY__SEVERITY_WARNING, fabric, span->start_ms, span->end_ms);
     event.subject = (char *)(uintptr_t)e->name;
     event.message = message;
     event.evidence = &evidence;

@@ -316,7 +316,7 @@ void ft_losses_thinned(const struct ft_losses *l, uint64_t *came, uint64_t *kept
 static void raise_program(const struct program *p, struct ft_events *events, uint32_t window,
                           const char *fabric)
 {
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     char subject[2 * NAME_BYTES + 2], message[2 * NAME_BYTES + 300];
 
@@ -330,12 +330,8 @@ static void raise_program(const struct program *p, struct ft_events *events, uin
     evidence.program = (char *)(uintptr_t)p->key.program;
     evidence.source = (char *)(uintptr_t)p->key.source;
     evidence.reason = (char *)(uintptr_t)reasons[p->reason].reason;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)p->time_ms;
-    event.since_ms = (uint64_t)p->since_ms;
-    event.fabric = (char *)(uintptr_t)fabric;
-    event.kind = FABRICTRACE__KIND__KIND_LOSS;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_LOSS, FABRICTRACE__SEVERITY__SEVERITY_WARNING,
+                  fabric, p->since_ms, p->time_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;

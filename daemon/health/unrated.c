@@ -100,7 +100,7 @@ void ft_unrated_raise(const struct ft_unrated *u, const struct ft_topology *t,
     uint32_t index = 0;
 
     while ((at = ft_table_next(u->table, &index))) {
-        Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+        Fabrictrace__Event event;
         Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
         char name[NAME_BYTES], message[NAME_BYTES + 128];
 
@@ -112,12 +112,9 @@ void ft_unrated_raise(const struct ft_unrated *u, const struct ft_topology *t,
         evidence.switch_ = name;
         evidence.has_count = true;
         evidence.count = at->samples;
-        event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-        event.time_ms = (uint64_t)now_ms;
-        event.since_ms = (uint64_t)at->since_ms;
-        event.fabric = (char *)(uintptr_t)ft_topology_fabric(t);
-        event.kind = FABRICTRACE__KIND__KIND_SAMPLING_RATE;
-        event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+        ft_emit_event(&event, FABRICTRACE__KIND__KIND_SAMPLING_RATE,
+                      FABRICTRACE__SEVERITY__SEVERITY_WARNING, ft_topology_fabric(t), at->since_ms,
+                      now_ms);
         event.subject = name;
         event.message = message;
         event.evidence = &evidence;

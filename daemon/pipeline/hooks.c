@@ -74,7 +74,7 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
                           int64_t now_ms)
 {
     struct ft_pipeline *p = arg;
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     Fabrictrace__Flow tuple;
     struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
@@ -94,12 +94,8 @@ void ft_pipeline_on_moved(void *arg, struct ft_flow *flow, const struct ft_path 
     evidence.old_hops = old_hops.list;
     evidence.n_new_hops = list_hops(&new_hops, p->stages.join, flow, &now);
     evidence.new_hops = new_hops.list;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)now_ms;
-    event.since_ms = (uint64_t)flow->path_since_ms;
-    event.fabric = (char *)(uintptr_t)ft_topology_fabric(p->topology);
-    event.kind = FABRICTRACE__KIND__KIND_PATH_CHANGE;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_INFO;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_PATH_CHANGE, FABRICTRACE__SEVERITY__SEVERITY_INFO,
+                  ft_topology_fabric(p->topology), flow->path_since_ms, now_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;

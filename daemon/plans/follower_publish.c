@@ -110,7 +110,7 @@ void ft_follower_publish_end(const struct ft_followed_plan *plan,
                              const Fabrictrace__PlanPort *report,
                              const struct ft_follower_surroundings *around, int64_t now_ms)
 {
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     const struct ft_flow *flow = ft_join_find(around->join, &port->key.tuple);
     bool other = plan->end == FABRICTRACE__PLAN_END__PLAN_END_CONTRADICTED;
@@ -136,11 +136,8 @@ void ft_follower_publish_end(const struct ft_followed_plan *plan,
     evidence.old_hops = report->hops;
     evidence.n_new_hops = seen.count;
     evidence.new_hops = seen.list;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = event.since_ms = (uint64_t)now_ms;
-    event.fabric = (char *)(uintptr_t)around->fabric;
-    event.kind = FABRICTRACE__KIND__KIND_PLAN_WITHDRAWN;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_PLAN_WITHDRAWN,
+                  FABRICTRACE__SEVERITY__SEVERITY_WARNING, around->fabric, now_ms, now_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;

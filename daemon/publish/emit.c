@@ -454,6 +454,18 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     emitter->record(emitter->arg, &record);
 }
 
+void ft_emit_event(Fabrictrace__Event *out, Fabrictrace__Kind kind, Fabrictrace__Severity severity,
+                   const char *fabric, int64_t since_ms, int64_t time_ms)
+{
+    fabrictrace__event__init(out);
+    out->has_time_ms = out->has_since_ms = out->has_kind = out->has_severity = true;
+    out->time_ms = (uint64_t)time_ms;
+    out->since_ms = (uint64_t)since_ms;
+    out->kind = kind;
+    out->severity = severity;
+    out->fabric = text(fabric);
+}
+
 void ft_emit_link(Fabrictrace__Evidence *out, const struct ft_topology *t, uint32_t id)
 {
     const struct ft_port *port = ft_topology_port(t, id);

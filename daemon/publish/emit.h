@@ -48,6 +48,11 @@ void ft_emit_hop(Fabrictrace__Hop *out, const struct ft_join *join, const struct
 /* Fills the 5-tuple; borrows it. */
 void ft_emit_tuple(Fabrictrace__Flow *out, const struct ft_tuple *tuple);
 
+/* What each event has. What it says, of what and by which evidence, its caller sets; time_ms is
+ * when this was so, since_ms since when. */
+void ft_emit_event(Fabrictrace__Event *out, Fabrictrace__Kind kind, Fabrictrace__Severity severity,
+                   const char *fabric, int64_t since_ms, int64_t time_ms);
+
 /* The link that leaves by a port: both ends, and its group. */
 void ft_emit_link(Fabrictrace__Evidence *out, const struct ft_topology *t, uint32_t id);
 

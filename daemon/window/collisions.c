@@ -117,7 +117,7 @@ static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
     const struct ft_topology *t = ft_join_topology(join);
     const struct ft_port *port = ft_topology_port(t, first->port);
     const struct ft_group *group = ft_topology_group(t, port->group);
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     struct parts parts;
     uint64_t least = UINT64_MAX, sum = 0;
@@ -155,13 +155,9 @@ static void raise_one(const struct ft_loads *loads, const struct ft_join *join,
              "%s %s > %s %s carries %zu elephants while a link of %s carries %llu",
              evidence.switch_, evidence.port, evidence.peer, evidence.peer_port, count, group->name,
              (unsigned long long)least);
-    event.has_time_ms = event.has_since_ms = true;
-    event.time_ms = (uint64_t)span->end_ms;
-    event.since_ms = (uint64_t)span->start_ms;
-    event.fabric = (char *)(uintptr_t)ft_topology_fabric(t);
-    event.has_kind = event.has_severity = true;
-    event.kind = FABRICTRACE__KIND__KIND_COLLISION;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_COLLISION,
+                  FABRICTRACE__SEVERITY__SEVERITY_WARNING, ft_topology_fabric(t), span->start_ms,
+                  span->end_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;

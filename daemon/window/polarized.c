@@ -75,7 +75,7 @@ void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *idle
                         struct ft_events *events)
 {
     const Fabrictrace__Imbalance *figures = p->figures;
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     char cause[256] = "look for a polarised hash, a mis-sized group or a dead member";
     char message[512], *ports[FT_IDLE_MAX];
@@ -106,14 +106,11 @@ void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *idle
     evidence.p_value = figures->p_value;
     evidence.fim = figures->fim;
     evidence.fim_expected = figures->fim_expected;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = figures->window_end_ms;
-    event.since_ms = figures->window_start_ms;
-    event.fabric = figures->fabric;
-    event.kind = FABRICTRACE__KIND__KIND_POLARIZATION;
-    event.severity = idle->count && states.shut == idle->count
-                         ? FABRICTRACE__SEVERITY__SEVERITY_INFO
-                         : FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_POLARIZATION,
+                  idle->count && states.shut == idle->count
+                      ? FABRICTRACE__SEVERITY__SEVERITY_INFO
+                      : FABRICTRACE__SEVERITY__SEVERITY_WARNING,
+                  figures->fabric, figures->window_start_ms, figures->window_end_ms);
     event.subject = (char *)(uintptr_t)p->group->name;
     event.message = message;
     event.evidence = &evidence;

@@ -200,7 +200,7 @@ static bool is_used(const struct ft_topology *t, const struct ft_counters *count
 static void raise_one(struct port *p, const struct ft_topology *t, uint32_t id,
                       struct ft_events *events, uint32_t window, const struct ft_span *span)
 {
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     const struct ft_port *port = ft_topology_port(t, id);
     const char *name = ft_topology_switch(t, port->switch_id)->name;
@@ -218,12 +218,9 @@ static void raise_one(struct port *p, const struct ft_topology *t, uint32_t id,
     evidence.flows = p->use.here;
     evidence.has_idle_since_ms = p->last_ms > 0;
     evidence.idle_since_ms = (uint64_t)p->last_ms;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)span->end_ms;
-    event.since_ms = (uint64_t)span->start_ms;
-    event.fabric = (char *)(uintptr_t)ft_topology_fabric(t);
-    event.kind = FABRICTRACE__KIND__KIND_UNDERUSED;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_UNDERUSED,
+                  FABRICTRACE__SEVERITY__SEVERITY_WARNING, ft_topology_fabric(t), span->start_ms,
+                  span->end_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;
