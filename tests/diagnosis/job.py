@@ -6,6 +6,8 @@ them are in it; what it takes then follows from bytes, the speed of its links an
 spreads as it does in a job: nothing here knows what a detector looks at. Times are nanoseconds.
 """
 import collections
+import functools
+import gc
 import math
 import random
 
@@ -57,7 +59,9 @@ class Job:
         self.sizes = {"tp": 4 << 20, "pp": 8 << 20, "dp": 64 << 20, "world": 8}
         self.now = [0.0] * self.ranks
         self.rows = []
-        self.open = {}  # operation to {rank: (arrival, row)}
+        self.open = {}  # operation to {rank: (arrival, row)}, and what they call
+        # They are asked for at each operation, and stay.
+        self.members, self.name = functools.cache(self.members), functools.cache(self.name)
         self.posted = collections.defaultdict(collections.deque)
         self.count = collections.Counter()
         self.length = {}
@@ -222,10 +226,10 @@ class Job:
             comm = self.name(kind, rank)
             members = self.members(kind, rank)
             row = self.row(rank, comm, function, size, step)
-            waiting = self.open.setdefault((comm, self.count[rank, comm, "entered"]), {})
+            waiting, calls = self.open.setdefault((comm, self.count[rank, comm, "entered"]), ({}, set()))
             self.count[rank, comm, "entered"] += 1
             waiting[rank] = (self.now[rank], row)
-            calls = {(r["function"], r["bytes"]) for _, r in waiting.values()}
+            calls.add((row["function"], row["bytes"]))
             if len(waiting) < len(members) or len(calls) > 1:
                 return []
             if self.fault.kind == "group_hang" and self.fault.step == step and kind == "dp" and \
@@ -262,6 +266,7 @@ class Job:
     def run(self):
         programs = [self.program(r) for r in range(self.ranks)]
         ready = collections.deque(range(self.ranks))
+        gc.disable()  # all that comes is kept
         while ready:
             rank = ready.popleft()
             for action in programs[rank]:
@@ -273,6 +278,7 @@ class Job:
                     ready.extend(freed)
                     break
                 ready.extend(r for r in freed if r != rank)
+        gc.enable()
         return self.rows
 
 

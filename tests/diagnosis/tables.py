@@ -15,9 +15,9 @@ COLUMNS = ("rank", "host", "communicator", "function", "sequence", "bytes", "sta
 def csv_of(columns, rows, line_end="\r\n"):
     """Lines of these columns; one that a row has not is "x"."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns, extrasaction="ignore", restval="x", lineterminator=line_end)
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(out, lineterminator=line_end)
+    writer.writerow(columns)
+    writer.writerows([row.get(c, "x") for c in columns] for row in rows)
     return out.getvalue()
 
 

@@ -9,6 +9,7 @@ that a flow sent from the start of a window to its end, by the poller's clock wh
 that begin anew within a second, READs among the data, which leave counting, and clocks that step are
 cases of their own. --times N: so many captures of each, --first N: of that seed and those after it."""
 import argparse
+import functools
 import json
 import math
 import os
@@ -31,12 +32,18 @@ READ_FRAME = 74
 READ_EVERY = 16  # packets of data, of which each READ takes as many numbers
 
 
-def frame(flow, number, length):
-    bth = struct.pack(">BBHII", 0x0C if length < 100 else 0x07, 0, 0xFFFF, 17 + flow, number & 0xFFFFFF)
-    udp = struct.pack(">HHHH", 40000 + flow, 4791, length - 38, 0) + bth
+@functools.cache
+def frame(flow, length):
+    """What is sampled of a packet, up to its number."""
+    bth = struct.pack(">BBHI", 0x0C if length < 100 else 0x07, 0, 0xFFFF, 17 + flow)
+    udp = struct.pack(">HHHH", 40000 + flow, 4791, length - 38, 0)
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 2, length - 18, 0, 0x4000, 63, 17, 0,
                      bytes([10, 0, 1, 1 + flow]), bytes([10, 0, 2, 1 + flow]))
-    return bytes(12) + b"\x08\x00" + ip + udp + bytes(54)
+    return bytes(12) + b"\x08\x00" + ip + udp + bth
+
+
+FRAME_END = bytes(54)
+SAMPLE = struct.Struct(">16I50sI54s")  # of a frame of 108 bytes
 
 
 def reads(case, flow):
@@ -48,9 +55,8 @@ def sample(sequence, rate, flow, number, with_reads):
     if with_reads:
         length = READ_FRAME if number % READ_EVERY == 0 else MTU_FRAME
         number += number // READ_EVERY * READ_EVERY
-    head = frame(flow, number, length)[:128]
-    record = struct.pack(">IIIIII", 1, 16 + len(head), 1, length, 4, len(head)) + head
-    return struct.pack(">IIIIIIIIII", 1, 32 + len(record), sequence, 1, rate, 0, 0, 1, 49, 1) + record
+    return SAMPLE.pack(1, 32 + 24 + 108, sequence, 1, rate, 0, 0, 1, 49, 1, 1, 16 + 108, 1, length, 4, 108,
+                       frame(flow, length), number & 0xFFFFFF, FRAME_END)
 
 
 def datagram(agent, sequence, ms, samples):
@@ -58,14 +64,17 @@ def datagram(agent, sequence, ms, samples):
                        len(samples)) + b"".join(samples)
 
 
+PACKET = struct.Struct("<IIII")
+HEADS = struct.Struct(">BBHHHBBH4s4sHHHH")  # IPv4 and UDP
+EXPORTER, COLLECTOR = bytes([192, 0, 2, 200]), bytes([192, 0, 2, 201])
+
+
 def pcap(packets):
     out = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)]
     for at, payload in sorted(packets):
-        udp = struct.pack(">HHHH", 6343, 6343, 8 + len(payload), 0) + payload
-        packet = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, bytes([192, 0, 2, 200]),
-                             bytes([192, 0, 2, 201])) + udp
-        whole = math.floor(at)
-        out.append(struct.pack("<IIII", whole, int((at - whole) * 1e6), len(packet), len(packet)) + packet)
+        whole, length = math.floor(at), 28 + len(payload)
+        out += (PACKET.pack(whole, int((at - whole) * 1e6), length, length),
+                HEADS.pack(0x45, 0, length, 0, 0, 64, 17, 0, EXPORTER, COLLECTOR, 6343, 6343, length - 20, 0), payload)
     return b"".join(out)
 
 
@@ -207,7 +216,7 @@ def publish(build, folder, data):
     done = subprocess.run([build / "daemon/fabrictraced", "-c", os.devnull, "--topology", files[2],
                            "--set", "path_refresh=1s", "--replay", files[1], "--sink", "file:-"],
                           check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return [r for r in map(json.loads, done.stdout.splitlines())
+    return [r for r in map(json.loads, (line for line in done.stdout.splitlines() if '"rate_source"' in line))
             if r["schema"] == "fabrictrace.path.v1" and "rate_source" in r]
 
 
