@@ -56,6 +56,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show/show_imbalance.c \
 	cli/show/show_json.c \
 	cli/show/show_links.c \
+	cli/show/show_lossy.c cli/show/show_lossy.h \
 	cli/show/show_matrix.c cli/show/show_matrix.h \
 	cli/show/show_paths.c \
 	cli/show/show_moves.c \

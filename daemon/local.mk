@@ -198,6 +198,9 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/window/polarized.c daemon/window/polarized.h \
 	daemon/window/link_counters.c daemon/window/link_counters.h \
 	daemon/window/lossy_links.c daemon/window/lossy_links.h \
+	daemon/window/lossy_victims.c daemon/window/lossy_victims.h \
+	daemon/window/resends.c daemon/window/resends.h \
+	daemon/window/victim.c daemon/window/victim.h \
 	daemon/window/underused.c daemon/window/underused.h \
 	daemon/window/partial.c daemon/window/partial_emit.c daemon/window/partial.h \
 	daemon/window/loads.c daemon/window/loads.h \

@@ -9,6 +9,7 @@
 
 #include "cli/output/text.h"
 #include "cli/output/units.h"
+#include "cli/show/show_lossy.h"
 
 static const struct ft_column hop_columns[] = {
     {.title = NULL},                   /* switch */
@@ -380,6 +381,7 @@ int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root)
     const struct ft_value *records = ft_value_get(root, "records");
     const struct ft_value *links = ft_value_get(root, "links");
     const struct ft_value *collisions = ft_value_get(root, "collisions");
+    const struct ft_value *losses = ft_value_get(root, "losses");
     int rc = 0;
 
     if (ft_value_get(root, "host") || ft_value_get(root, "switch"))
@@ -402,5 +404,7 @@ int ft_show_explain(const struct ft_screen *screen, const struct ft_value *root)
     }
     for (size_t i = 0; rc == 0 && i < ft_value_count(collisions); i++)
         show_collision(screen, ft_value_at(collisions, i), links);
+    for (size_t i = 0; rc == 0 && i < ft_value_count(losses); i++)
+        ft_show_loss_of(screen, ft_value_at(losses, i), ft_value_at(records, 0));
     return rc ? rc : show_reverse(screen, ft_value_get(root, "reverse"));
 }

@@ -8,6 +8,7 @@
 #include "cli/output/rows.h"
 #include "cli/output/text.h"
 #include "cli/output/units.h"
+#include "cli/show/show_lossy.h"
 
 /* A table under its title; the grid is freed. */
 static int put_table(const struct ft_screen *screen, const char *title, struct ft_grid *grid)
@@ -113,6 +114,7 @@ static int show_events(const struct ft_screen *screen, const struct ft_value *ev
                        const char *on)
 {
     struct ft_grid *grid;
+    int rc;
 
     if (!events)
         return 0;
@@ -123,7 +125,10 @@ static int show_events(const struct ft_screen *screen, const struct ft_value *ev
     grid = ft_rows_events();
     for (size_t i = 0; i < ft_value_count(events); i++)
         ft_rows_events_add(grid, ft_value_at(events, i), screen->now);
-    return put_table(screen, "Active events", grid);
+    rc = put_table(screen, "Active events", grid);
+    for (size_t i = 0; rc == 0 && i < ft_value_count(events); i++)
+        rc = ft_show_lossy_flows(screen, ft_value_at(events, i));
+    return rc;
 }
 
 static int show_paths(const struct ft_screen *screen, const struct ft_value *paths)

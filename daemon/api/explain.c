@@ -65,6 +65,9 @@ static void write_hops(struct ft_list *list, const struct ft_flow *flow)
     ft_list_begin(list, "collisions");
     for (uint32_t h = 0; h < n; h++)
         ft_api_standing(list, "collision", keys[h]);
+    ft_list_begin(list, "losses");
+    for (uint32_t h = 0; h < n; h++)
+        ft_api_standing(list, "packet_loss", keys[h]);
 }
 
 static int step_flow(struct ft_list *list)

@@ -14,7 +14,7 @@
 #include "proto/schema.h"
 
 #define PARAMETERS_MAX 12
-#define LISTS_MAX      7
+#define LISTS_MAX      8
 #define PARTS          "#/components/schemas/"
 
 struct parameter {
@@ -120,6 +120,7 @@ static const struct endpoint endpoints[] = {
                {"reverse", NULL},
                {"links", SCHEMA("link")},
                {"collisions", SCHEMA("event")},
+               {"losses", SCHEMA("event")},
                {"events", SCHEMA("event")},
                {"slowest", SCHEMA("rank")},
                {"slowest_links", SCHEMA("link")}}},

@@ -29,22 +29,40 @@ void ft_flow_take_numbers(struct ft_join *j, struct ft_flow *flow, const struct 
 /* Who READs now and then does so unsampled, too. */
 #define READS_FOR_WINDOWS 60
 
-/* What samples of the other direction say of the same window; NULL: nothing. RoCEv2 answers on the
- * reverse tuple with the same source port. */
-static const struct ft_numbers *reverse_of(const struct ft_join *j, const struct ft_flow *flow,
-                                           uint32_t window)
+/* RoCEv2 answers on the reverse tuple with the same source port. NULL: not in that window. */
+static const struct ft_flow *reverse_flow(const struct ft_join *j, const struct ft_flow *flow,
+                                          uint32_t window)
 {
     struct ft_tuple tuple = flow->tuple;
-    const struct ft_flow_numbers *numbers;
     const struct ft_flow *back;
 
     tuple.src = flow->tuple.dst;
     tuple.dst = flow->tuple.src;
     back = ft_table_find(j->flows, &tuple);
-    numbers = back ? ft_flow_numbers(back) : NULL;
-    if (!numbers || back->window < window || back->window > window + 1)
-        return NULL;
-    return &numbers->slots[window & 1];
+    return back && back->window >= window && back->window <= window + 1 ? back : NULL;
+}
+
+/* What samples of the other direction say of the same window; NULL: nothing. */
+static const struct ft_numbers *reverse_of(const struct ft_join *j, const struct ft_flow *flow,
+                                           uint32_t window)
+{
+    const struct ft_flow *back = reverse_flow(j, flow, window);
+    const struct ft_flow_numbers *numbers = back ? ft_flow_numbers(back) : NULL;
+
+    return numbers ? &numbers->slots[window & 1] : NULL;
+}
+
+bool ft_join_answered(const struct ft_join *j, const struct ft_flow *flow, uint32_t window,
+                      uint32_t *naks)
+{
+    const struct ft_flow *back = reverse_flow(j, flow, window);
+    const struct ft_flow_numbers *numbers = back ? ft_flow_numbers(back) : NULL;
+
+    if (!back || back->evidence.count == 0)
+        return false;
+    /* Answers that are all positive have no numbers. */
+    *naks = numbers ? numbers->slots[window & 1].naks : 0;
+    return true;
 }
 
 bool ft_join_reads(const struct ft_flow *flow, uint32_t window)
@@ -54,18 +72,41 @@ bool ft_join_reads(const struct ft_flow *flow, uint32_t window)
     return n && n->read_window && (int32_t)(window - n->read_window) < READS_FOR_WINDOWS;
 }
 
-double ft_join_overtaken(const struct ft_join *j, const struct ft_flow *flow, uint32_t window)
+/* Whether samples of a source show the flow where its path begins. */
+static bool enters_at(const struct ft_join *j, const struct ft_flow *flow, uint32_t source)
+{
+    const struct ft_evidence *ev = &flow->evidence;
+    const struct ft_sighting *list = ev->size ? ev->list : ev->own;
+    uint32_t out = flow->path.hop_count ? flow->path.hops[0].out : FT_NONE;
+    uint32_t at;
+
+    if (out == FT_NONE)
+        return false;
+    at = ft_topology_end_switch(ft_join_topology(j), out);
+    for (uint16_t i = 0; i < ev->count; i++)
+        if (list[i].source == source && ft_sighting_switch(&list[i]) == at)
+            return true;
+    return false;
+}
+
+size_t ft_join_again(const struct ft_join *j, const struct ft_flow *flow, uint32_t window,
+                     struct ft_join_again out[FT_NUMBERS_ROWS])
 {
     const struct ft_flow_numbers *n = ft_flow_numbers(flow);
-    double most = 0;
+    size_t count = 0;
 
     for (int i = 0; n && i < FT_NUMBERS_ROWS; i++) {
         const struct ft_numbers_row *row = &n->slots[window & 1].rows[i];
 
         if (row->samples)
-            most = fmax(most, ft_holds_overtaken(j->holds, row->source));
+            out[count++] =
+                (struct ft_join_again){.source = row->source,
+                                       .samples = row->samples,
+                                       .back = row->back,
+                                       .overtaken = ft_holds_overtaken(j->holds, row->source),
+                                       .enters = enters_at(j, flow, row->source)};
     }
-    return most;
+    return count;
 }
 
 /* Rows of sources at switches that had an outage, a bit each. */

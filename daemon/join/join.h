@@ -114,9 +114,9 @@ struct ft_flow_numbers {
     uint32_t samples, starts, back, naks, rnrs, no_credits;
     uint32_t read_window; /* the newest in which its samples show that it READs; 0: none */
     /* A bit for each of the last windows up to marked_window: its samples were enough, and showed
-     * that it sent packets again. */
+     * that it sent packets again; those of its answers were NAKs. */
     uint32_t marked_window;
-    uint8_t numbered, again;
+    uint8_t numbered, again, missed;
 };
 
 /* The host's side of a flow, kept for the flows that a host reported. */
@@ -372,9 +372,22 @@ uint32_t ft_join_other_end(const struct ft_join *join, uint32_t port);
  * those of its packets. */
 bool ft_join_reads(const struct ft_flow *flow, uint32_t window);
 
-/* [0 to 1] whether the samples of a flow in a window overtook each other, by all that those who
- * sampled it sent: 0 never, 1 often. */
-double ft_join_overtaken(const struct ft_join *join, const struct ft_flow *flow, uint32_t window);
+/* Samples of what answers a flow in a window, and how many of them are negative: packets were
+ * missed. False: none were seen. */
+bool ft_join_answered(const struct ft_join *join, const struct ft_flow *flow, uint32_t window,
+                      uint32_t *naks);
+
+/* What one who sampled a flow in a window says of packets that were sent again. */
+struct ft_join_again {
+    uint32_t source;        /* who that is */
+    uint32_t samples, back; /* with a lower number than one before: so many or more */
+    double overtaken;       /* [0 to 1] whether its samples overtake each other: 0 never, 1 often */
+    bool enters;            /* it is of the switch where the flow enters the fabric */
+};
+
+/* Those of a resolved flow that have a row (lib/fabric/numbers.h). How many there are. */
+size_t ft_join_again(const struct ft_join *join, const struct ft_flow *flow, uint32_t window,
+                     struct ft_join_again out[FT_NUMBERS_ROWS]);
 
 /* Who the ranks behind the flows are, borrowed; NULL: nobody says. */
 void ft_join_set_ranks(struct ft_join *join, const struct ft_ranks *ranks);

@@ -6,18 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/jobs/flow_ranks.h"
-#include "daemon/join/flow_names.h"
+#include "daemon/window/victim.h"
 #include "lib/base/bound.h"
 #include "lib/fabric/reach.h"
 #include "proto/record.h"
 
-#define VICTIMS_MAX 64
-
 struct parts {
-    Fabrictrace__Victim victims[VICTIMS_MAX];
-    Fabrictrace__Victim *list[VICTIMS_MAX];
-    Fabrictrace__Flow flows[VICTIMS_MAX];
+    Fabrictrace__Victim victims[FT_VICTIMS_MAX];
+    Fabrictrace__Victim *list[FT_VICTIMS_MAX];
+    Fabrictrace__Flow flows[FT_VICTIMS_MAX];
 };
 
 /* By link, the largest first; then by index, so that the order is one. */
@@ -36,34 +33,11 @@ void ft_collisions_victim(Fabrictrace__Victim *v, Fabrictrace__Flow *tuple,
                           const struct ft_join *join, const struct ft_elephant *elephant,
                           int64_t window_ms)
 {
-    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
-    const struct ft_flow *flow;
-    struct ft_rate rate;
-    bool more;
-
     if (elephant->said) {
         *v = *elephant->said;
         return;
     }
-    flow = ft_join_at(join, elephant->flow);
-    rate = ft_flow_rate(flow, window_ms);
-    fabrictrace__victim__init(v);
-    ft_emit_tuple(tuple, &flow->tuple);
-    v->flow = tuple;
-    v->has_rate_bps = v->has_rate_lo_bps = true;
-    v->rate_bps = rate.bps;
-    v->rate_lo_bps = rate.lo_bps;
-    v->src_host = (char *)(uintptr_t)ft_flow_src_host(join, flow);
-    v->dst_host = (char *)(uintptr_t)ft_flow_dst_host(join, flow);
-    v->job = (char *)(uintptr_t)ft_flow_job(flow);
-    if (ft_flow_ranks(join, flow, pairs, &more) == 1 && !more) {
-        v->has_src_rank = v->has_dst_rank = true;
-        v->src_rank = pairs[0].src;
-        v->dst_rank = pairs[0].dst;
-        v->comm_id = (char *)(uintptr_t)pairs[0].comm_id;
-        if (!v->job)
-            v->job = (char *)(uintptr_t)pairs[0].job;
-    }
+    ft_victim_fill(v, tuple, join, ft_join_at(join, elephant->flow), window_ms);
 }
 
 /* Whether an elephant of a link with so many would have no less of another, at the speeds that
@@ -243,8 +217,8 @@ void ft_collisions_raise(struct ft_loads *loads, const struct ft_join *join,
 
     if (loads->elephant_count == 0)
         return;
-    if (victims_max > VICTIMS_MAX)
-        victims_max = VICTIMS_MAX;
+    if (victims_max > FT_VICTIMS_MAX)
+        victims_max = FT_VICTIMS_MAX;
     qsort(loads->elephants, loads->elephant_count, sizeof(*e), by_link_and_rate);
     for (size_t i = 0, n; i < loads->elephant_count; i += n) {
         for (n = 1; i + n < loads->elephant_count && e[i + n].port == e[i].port; n++)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "daemon/diagnosis/answers.h"
+#include "daemon/window/lossy_victims.h"
+#include "daemon/window/resends.h"
 
 #define FOUND_MAX 64
 /* Windows in which a flow's samples are remembered, a bit for each. */
@@ -15,15 +17,16 @@
 #define SEEN    ((1u << WINDOWS) - 1)
 /* Fewer samples of a flow do not show whether it sends again. */
 #define SAMPLES_MIN 5
-/* Samples that overtake each other look like packets that were sent again. */
-#define OVERTAKEN_MAX 0.02
 /* So few flows of a link that send again, or what chance gives so often, show no loss. */
 #define FEW    3
 #define CHANCE 0.001
 
 struct ft_lossy_links {
-    struct ft_lossy *lossy; /* NULL: no memory */
-    uint32_t *group_of;     /* by port */
+    /* Flows that send again; and those whose receivers missed packets, as NAKs say: where timers
+     * fire without a loss, flows send again on all links. NULL: no memory. */
+    struct ft_lossy *lossy, *missed;
+    struct ft_resends *resends;
+    uint32_t *group_of; /* by port */
     uint32_t ports;
     struct ft_lossy_found found[FOUND_MAX];
     size_t count;
@@ -32,14 +35,24 @@ struct ft_lossy_links {
 
 struct ft_lossy_links *ft_lossy_links_new(void)
 {
-    return calloc(1, sizeof(struct ft_lossy_links));
+    struct ft_lossy_links *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return NULL;
+    l->resends = ft_resends_new();
+    if (l->resends)
+        return l;
+    free(l);
+    return NULL;
 }
 
 static void clear(struct ft_lossy_links *l)
 {
     ft_lossy_free(l->lossy);
+    ft_lossy_free(l->missed);
     free(l->group_of);
-    *l = (struct ft_lossy_links){.closed = l->closed};
+    ft_resends_forget(l->resends);
+    *l = (struct ft_lossy_links){.closed = l->closed, .resends = l->resends};
 }
 
 void ft_lossy_links_free(struct ft_lossy_links *l)
@@ -47,6 +60,7 @@ void ft_lossy_links_free(struct ft_lossy_links *l)
     if (!l)
         return;
     clear(l);
+    ft_resends_free(l->resends);
     free(l);
 }
 
@@ -61,8 +75,9 @@ int ft_lossy_links_resize(struct ft_lossy_links *l, const struct ft_topology *t)
     for (uint32_t i = 0; i < ports; i++)
         l->group_of[i] = ft_topology_port(t, i)->group;
     l->lossy = ft_lossy_new(l->group_of, ports, ft_topology_groups(t));
-    l->ports = l->lossy ? ports : 0;
-    return l->lossy ? 0 : -ENOMEM;
+    l->missed = ft_lossy_new(l->group_of, ports, ft_topology_groups(t));
+    l->ports = l->lossy && l->missed ? ports : 0;
+    return l->lossy && l->missed ? 0 : -ENOMEM;
 }
 
 static uint32_t links_of(const struct ft_flow *flow, uint32_t links[FT_LOSSY_LINKS_MAX])
@@ -76,17 +91,22 @@ static uint32_t links_of(const struct ft_flow *flow, uint32_t links[FT_LOSSY_LIN
 }
 
 /* What this window adds to what the ones before showed of the flow on its path. */
-static void remember(struct ft_flow_numbers *n, uint32_t window, bool new_path)
+static void remember(struct ft_flow_numbers *n, const struct ft_resent_samples *now, bool missed,
+                     uint32_t window, bool new_path)
 {
     uint32_t since = window - n->marked_window;
 
-    n->numbered = since < WINDOWS && !new_path ? (uint8_t)(n->numbered << since & SEEN) : 0;
-    n->again = since < WINDOWS && !new_path ? (uint8_t)(n->again << since & SEEN) : 0;
+    if (since >= WINDOWS || new_path)
+        n->numbered = n->again = n->missed = 0;
+    n->numbered = (uint8_t)(n->numbered << since % WINDOWS & SEEN);
+    n->again = (uint8_t)(n->again << since % WINDOWS & SEEN);
+    n->missed = (uint8_t)(n->missed << since % WINDOWS & SEEN);
     n->marked_window = window;
-    if (new_path || n->samples < SAMPLES_MIN)
+    if (new_path || now->samples < SAMPLES_MIN)
         return;
     n->numbered |= 1;
-    n->again |= n->back > 0;
+    n->again |= now->back > 0;
+    n->missed |= missed;
 }
 
 void ft_lossy_links_begin(struct ft_lossy_links *l)
@@ -94,31 +114,41 @@ void ft_lossy_links_begin(struct ft_lossy_links *l)
     l->count = 0;
     if (l->lossy)
         ft_lossy_reset(l->lossy);
+    if (l->missed)
+        ft_lossy_reset(l->missed);
 }
 
 void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, struct ft_flow *flow,
-                         uint32_t window, const struct ft_span *span)
+                         uint32_t index, uint32_t window, const struct ft_span *span)
 {
     uint32_t links[FT_LOSSY_LINKS_MAX], answers[FT_LOSSY_LINKS_MAX];
     struct ft_lossy_flow add = {.links = links, .answers = answers};
     struct ft_flow_numbers *n = ft_flow_numbers(flow);
+    struct ft_resent_samples now;
+    uint32_t naks = 0;
+    bool answered;
     const struct ft_flow *answer;
 
     if (l->ports != ft_topology_ports(ft_join_topology(join)) || !n ||
         ft_role_answers((enum ft_role)flow->role) || flow->state != FT_PATH_RESOLVED ||
         flow->source_routed)
         return;
-    remember(n, window, flow->path_since_ms >= span->start_ms);
-    if (!n->numbered || ft_join_reads(flow, window) ||
-        ft_join_overtaken(join, flow, window) > OVERTAKEN_MAX)
+    now = ft_resends_of(l->resends, join, flow, window);
+    answered = ft_join_answered(join, flow, window, &naks);
+    remember(n, &now, naks > 0, window, flow->path_since_ms >= span->start_ms);
+    if (!n->numbered || ft_join_reads(flow, window))
         return;
     add.link_count = links_of(flow, links);
     answer = ft_answers_flow(join, &flow->tuple);
     if (answer && answer->state == FT_PATH_RESOLVED)
         add.answer_count = links_of(answer, answers);
-    add.samples = n->samples;
+    add.samples = now.samples;
     add.again = n->again;
+    add.id = index;
     ft_lossy_add(l->lossy, &add);
+    add.again = n->missed;
+    if (answered || n->missed)
+        ft_lossy_add(l->missed, &add);
 }
 
 void ft_lossy_links_count(const struct ft_lossy_links *l, uint32_t port, uint32_t *flows,
@@ -129,35 +159,66 @@ void ft_lossy_links_count(const struct ft_lossy_links *l, uint32_t port, uint32_
         ft_lossy_count(l->lossy, port, flows, again);
 }
 
-static void raise_one(const struct ft_lossy_found *f, const struct ft_topology *t,
-                      struct ft_events *events, uint32_t window, const struct ft_span *span)
+/* The window that closes, and what is raised in it. */
+struct closing {
+    const struct ft_join *join;
+    struct ft_events *events;
+    uint32_t window;
+    const struct ft_span *span;
+    uint32_t victims_max;
+    struct ft_lossy_victims victims; /* of the link that is raised */
+};
+
+/* Where very many flows send again, not all are known: then it is not said of how many pairs. */
+static void fill_victims(const struct ft_lossy *by, struct closing *c,
+                         const struct ft_lossy_found *f, Fabrictrace__Evidence *evidence)
 {
+    uint32_t *ids = calloc(f->again, sizeof(*ids));
+    size_t n = ids ? ft_lossy_flows(by, f->link, ids, f->again) : 0;
+
+    ft_lossy_victims_fill(&c->victims, c->join, f->link, ids, n, c->window,
+                          c->span->end_ms - c->span->start_ms, c->victims_max);
+    free(ids);
+    evidence->n_victims = c->victims.count;
+    evidence->victims = c->victims.list;
+    evidence->has_pairs = c->victims.all == f->again;
+    evidence->pairs = c->victims.pairs;
+}
+
+static void raise_one(const struct ft_lossy_links *l, struct closing *c,
+                      const struct ft_lossy_found *f, bool missed)
+{
+    const struct ft_topology *t = ft_join_topology(c->join);
     Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     const struct ft_port *port = ft_topology_port(t, f->link);
     const char *name = ft_topology_switch(t, port->switch_id)->name;
-    char subject[300], message[512];
+    char subject[300], whose[400], message[900];
 
+    ft_emit_link(&evidence, t, f->link);
+    fill_victims(missed ? l->missed : l->lossy, c, f, &evidence);
+    ft_lossy_victims_text(&c->victims, whose, sizeof(whose));
     snprintf(subject, sizeof(subject), "%s/%s", name, port->name);
     snprintf(message, sizeof(message),
-             "packets that leave %s by %s are lost: %u of %u flows over it sent some again, %u of "
-             "%u over the other links of its group",
-             name, port->name, f->again, f->flows, f->others_again, f->others_flows);
-    ft_emit_link(&evidence, t, f->link);
+             "packets that leave %s by %s are lost: %u of %u flows over it %s, %u of %u over the "
+             "other links of its group%s%s",
+             name, port->name, f->again, f->flows,
+             missed ? "are answered by NAKs" : "sent some again", f->others_again, f->others_flows,
+             *whose ? "; they go " : "", whose);
     evidence.has_count = evidence.has_flows = evidence.has_p_value = true;
     evidence.count = f->flows;
     evidence.flows = f->again;
     evidence.p_value = f->p;
     event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)span->end_ms;
-    event.since_ms = (uint64_t)span->start_ms;
+    event.time_ms = (uint64_t)c->span->end_ms;
+    event.since_ms = (uint64_t)c->span->start_ms;
     event.fabric = (char *)(uintptr_t)ft_topology_fabric(t);
     event.kind = FABRICTRACE__KIND__KIND_PACKET_LOSS;
     event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;
-    ft_events_raise_pausing(events, window, &event);
+    ft_events_raise_pausing(c->events, c->window, &event);
 }
 
 /* Where what was raised before is looked for. */
@@ -166,8 +227,38 @@ struct search {
     const struct ft_topology *t;
 };
 
+enum says {
+    SAYS_NOTHING,
+    SAYS_LASTS,
+    SAYS_OVER,
+};
+
 /* About as many flows as then send no more again than those over the other links. Fewer say
- * nothing, as in a pause of their job, nor do few windows of what a daemon before has raised. */
+ * nothing, as in a pause of their job. */
+static enum says says(const struct ft_lossy *by, const struct ft_group *group, uint32_t port,
+                      uint64_t count)
+{
+    uint64_t others_flows = 0, others_again = 0;
+    struct ft_lossy_found found;
+    uint32_t flows, again, n, more;
+
+    for (uint32_t i = 0; i < group->link_count; i++) {
+        if (group->links[i] == port)
+            continue;
+        ft_lossy_count(by, group->links[i], &n, &more);
+        others_flows += n;
+        others_again += more;
+    }
+    ft_lossy_count(by, port, &flows, &again);
+    if (2 * (uint64_t)flows < count || others_flows == 0)
+        return SAYS_NOTHING;
+    if (again < FEW || again * others_flows <= others_again * flows)
+        return SAYS_OVER;
+    return ft_lossy_judge(by, port, &found) && found.p > CHANCE ? SAYS_OVER : SAYS_LASTS;
+}
+
+/* Flows that send no more again, unless receivers still miss packets; few windows of what a daemon
+ * before has raised say nothing either. */
 static bool is_over(void *arg, const Fabrictrace__Event *event)
 {
     const struct search *s = arg;
@@ -175,37 +266,52 @@ static bool is_over(void *arg, const Fabrictrace__Event *event)
     uint32_t at = e && e->switch_ && e->port ? ft_topology_find_switch(s->t, e->switch_) : FT_NONE;
     uint32_t port = at != FT_NONE ? ft_topology_find_port(s->t, at, e->port) : FT_NONE;
     uint32_t id = port != FT_NONE ? ft_topology_port(s->t, port)->group : FT_NONE;
-    uint64_t others_flows = 0, others_again = 0;
-    uint32_t flows, again, n, more;
-    struct ft_lossy_found found;
+    const struct ft_group *group = id != FT_NONE ? ft_topology_group(s->t, id) : NULL;
 
-    if (id == FT_NONE || s->links->closed < WINDOWS)
-        return false;
-    for (uint32_t i = 0; i < ft_topology_group(s->t, id)->link_count; i++) {
-        if (ft_topology_group(s->t, id)->links[i] == port)
-            continue;
-        ft_lossy_count(s->links->lossy, ft_topology_group(s->t, id)->links[i], &n, &more);
-        others_flows += n;
-        others_again += more;
-    }
-    ft_lossy_count(s->links->lossy, port, &flows, &again);
-    if (2 * (uint64_t)flows < e->count || others_flows == 0)
-        return false;
-    if (again < FEW || again * others_flows <= others_again * flows)
-        return true;
-    return ft_lossy_judge(s->links->lossy, port, &found) && found.p > CHANCE;
+    return group && s->links->closed >= WINDOWS &&
+           says(s->links->lossy, group, port, e->count) == SAYS_OVER &&
+           says(s->links->missed, group, port, e->count) != SAYS_LASTS;
 }
 
-void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_topology *t,
-                          struct ft_events *events, uint32_t window, const struct ft_span *span)
+static bool is_found(const struct ft_lossy_links *l, uint32_t link)
 {
+    for (size_t i = 0; i < l->count; i++)
+        if (l->found[i].link == link)
+            return true;
+    return false;
+}
+
+/* Links that flows name by sending again, then those that receivers name alone. */
+static void find(struct ft_lossy_links *l, struct closing *c)
+{
+    struct ft_lossy_found more[FOUND_MAX];
+    size_t n;
+
+    l->count = ft_lossy_find(l->lossy, l->found, FOUND_MAX);
+    for (size_t i = 0; c->events && i < l->count; i++)
+        raise_one(l, c, &l->found[i], false);
+    n = ft_lossy_find(l->missed, more, FOUND_MAX);
+    for (size_t i = 0; i < n && l->count < FOUND_MAX; i++) {
+        if (is_found(l, more[i].link))
+            continue;
+        if (c->events)
+            raise_one(l, c, &more[i], true);
+        l->found[l->count++] = more[i];
+    }
+}
+
+void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_join *join,
+                          struct ft_events *events, uint32_t window, const struct ft_span *span,
+                          uint32_t victims_max)
+{
+    const struct ft_topology *t = ft_join_topology(join);
+    struct closing c = {join, events, window, span, victims_max, {.count = 0}};
+
     l->count = 0;
     l->closed += l->closed < WINDOWS;
-    if (!l->lossy || l->ports != ft_topology_ports(t))
+    if (!l->lossy || !l->missed || l->ports != ft_topology_ports(t))
         return;
-    l->count = ft_lossy_find(l->lossy, l->found, FOUND_MAX);
-    for (size_t i = 0; events && i < l->count; i++)
-        raise_one(&l->found[i], t, events, window, span);
+    find(l, &c);
     if (events)
         ft_events_end(events, FABRICTRACE__KIND__KIND_PACKET_LOSS, window, span->end_ms, is_over,
                       &(struct search){l, t});

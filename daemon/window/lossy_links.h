@@ -3,10 +3,12 @@
 #define FT_DAEMON_WINDOW_LOSSY_LINKS_H
 /*
  * Links that lose packets, by the packet numbers of the flows that cross them (lib/fabric/lossy.h):
- * an event for each. No counter of a switch is needed.
+ * an event for each, with the flows that send again. No counter of a switch is needed.
  *
  * A flow counts for a minute with what its samples showed, as long as it keeps its path; not one
- * whose path its sender chose, that READs, or whose samples overtake each other. Pure. Thread: one.
+ * whose path its sender chose, or that READs. Where timers fire without a loss flows send again on
+ * all links; their receivers then miss nothing, so that NAKs alone are compared as well. Pure.
+ * Thread: one.
  */
 #include "daemon/join/join.h"
 #include "daemon/publish/events.h"
@@ -24,9 +26,9 @@ int ft_lossy_links_resize(struct ft_lossy_links *l, const struct ft_topology *t)
 /* A window begins to close: flows of the one before are forgotten. */
 void ft_lossy_links_begin(struct ft_lossy_links *l);
 
-/* A flow at the close of a window that saw it. */
+/* A flow, at its index of the join, at the close of a window that saw it. */
 void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, struct ft_flow *flow,
-                         uint32_t window, const struct ft_span *span);
+                         uint32_t index, uint32_t window, const struct ft_span *span);
 
 /* At the end of the flows, before the links: how many with numbered packets left by a port, and how
  * many of them sent packets again. */
@@ -34,9 +36,11 @@ void ft_lossy_links_count(const struct ft_lossy_links *l, uint32_t port, uint32_
                           uint32_t *again);
 
 /* At the window's end: raises what is found, and clears what about as many flows as then show to be
- * over. events NULL: of a daemon of a group, which sees a part of the flows, nothing is raised. */
-void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_topology *t,
-                          struct ft_events *events, uint32_t window, const struct ft_span *span);
+ * over. events NULL: of a daemon of a group, which sees a part of the flows, nothing is raised.
+ * victims_max: flows named. */
+void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_join *join,
+                          struct ft_events *events, uint32_t window, const struct ft_span *span,
+                          uint32_t victims_max);
 
 /* How the flows over a port compare with those of its group; false: too few to judge. */
 bool ft_lossy_links_judge(const struct ft_lossy_links *l, uint32_t port,

@@ -296,7 +296,7 @@ static void close_flow(struct ft_window *w, uint32_t index)
         if (w->pairs)
             ft_pair_links_flow(w->pairs, w->join, flow);
         ft_underused_flow(w->underused, w->join, flow, &w->span);
-        ft_lossy_links_flow(w->lossy, w->join, flow, w->number, &w->span);
+        ft_lossy_links_flow(w->lossy, w->join, flow, index, w->number, &w->span);
         if (w->detours)
             ft_detours_flow(w->detours, w->join, flow);
         if (w->spread)
@@ -467,8 +467,9 @@ static void finish(struct ft_window *w)
     }
     if (!w->config.origin && !w->config.partials)
         ft_underused_close(w->underused, t, w->counters, &w->loads, w->events, w->number, &w->span);
-    ft_lossy_links_close(w->lossy, t, w->config.origin || w->config.partials ? NULL : w->events,
-                         w->number, &w->span);
+    ft_lossy_links_close(w->lossy, w->join,
+                         w->config.origin || w->config.partials ? NULL : w->events, w->number,
+                         &w->span, w->config.victims_max);
     if (w->detours)
         ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
     ft_events_sweep(w->events, w->number, w->span.end_ms);

@@ -18,6 +18,7 @@
 #define AS_GOOD        6.9
 #define SAMPLED        1.5 /* times as often as the others of the group */
 #define CANDIDATES_MAX 256
+#define OPEN           UINT32_MAX
 #define SIGMAS         4 /* what is nearer to chance than that is not computed exactly */
 
 struct tally {
@@ -29,7 +30,8 @@ struct tally {
 struct kept {
     uint32_t parts[2 * FT_LOSSY_LINKS_MAX];
     uint32_t count;
-    bool explained;
+    uint32_t id;
+    uint32_t explained_by; /* a part; OPEN: none yet */
 };
 
 /* Parts are links: first each as one of data, then each as one of answers. */
@@ -105,7 +107,7 @@ static void add_part(struct ft_lossy *l, uint32_t part, const struct ft_lossy_fl
 
 void ft_lossy_add(struct ft_lossy *l, const struct ft_lossy_flow *flow)
 {
-    struct kept kept = {.count = 0}, *grown;
+    struct kept kept = {.id = flow->id, .explained_by = OPEN}, *grown;
 
     for (uint32_t i = 0; i < flow->link_count && i < FT_LOSSY_LINKS_MAX; i++)
         if (flow->links[i] < l->links)
@@ -187,7 +189,7 @@ static bool overlaps(const struct ft_lossy *l, uint32_t part, uint32_t other)
     size_t both = 0, all = 0;
 
     for (size_t i = 0; i < l->kept_count; i++) {
-        if (l->kept[i].explained || !crosses(&l->kept[i], part))
+        if (l->kept[i].explained_by != OPEN || !crosses(&l->kept[i], part))
             continue;
         all++;
         both += crosses(&l->kept[i], other);
@@ -200,9 +202,9 @@ static void take_out(struct ft_lossy *l, uint32_t part)
     for (size_t i = 0; i < l->kept_count; i++) {
         struct kept *k = &l->kept[i];
 
-        if (k->explained || !crosses(k, part))
+        if (k->explained_by != OPEN || !crosses(k, part))
             continue;
-        k->explained = true;
+        k->explained_by = part;
         for (uint32_t n = 0; n < k->count; n++) {
             struct tally *group = group_of(l, k->parts[n]);
 
@@ -295,5 +297,15 @@ size_t ft_lossy_find(struct ft_lossy *l, struct ft_lossy_found *found, size_t ma
         /* Of more flows than are kept some are left. */
         l->part[best].again = 0;
     }
+    return n;
+}
+
+size_t ft_lossy_flows(const struct ft_lossy *l, uint32_t link, uint32_t *ids, size_t max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->kept_count && n < max; i++)
+        if (l->kept[i].explained_by == link)
+            ids[n++] = l->kept[i].id;
     return n;
 }

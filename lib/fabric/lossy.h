@@ -29,7 +29,8 @@ struct ft_lossy_flow {
     const uint32_t *answers; /* that what answers them crosses, as far as it is known */
     uint32_t link_count, answer_count;
     uint32_t samples;
-    bool again; /* it sent packets again */
+    bool again;  /* it sent packets again */
+    uint32_t id; /* the caller's own, for ft_lossy_flows() */
 };
 
 #define FT_LOSSY_LINKS_MAX 16
@@ -60,5 +61,10 @@ bool ft_lossy_judge(const struct ft_lossy *l, uint32_t link, struct ft_lossy_fou
 
 /* The links that lose packets, at most max; what was added counts once. Returns how many. */
 size_t ft_lossy_find(struct ft_lossy *l, struct ft_lossy_found *found, size_t max);
+
+/* Of a link that was found: the ids of the flows that sent again, at most max; not of those that
+ * one found before explains. Where very many flows send again, some are not known one by one: fewer
+ * than found->again then. Returns how many. */
+size_t ft_lossy_flows(const struct ft_lossy *l, uint32_t link, uint32_t *ids, size_t max);
 
 #endif

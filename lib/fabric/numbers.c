@@ -18,6 +18,8 @@
 #define PAUSE_MAX     (PSNS / 4)
 #define PAUSE_MS      200
 #define RATE_KNOWN_MS 500
+/* That a row counts. */
+#define ROW_BACK_MAX 0x7fffu
 /* Length of an acknowledgement's frame. */
 #define ACK_BYTES 70.0
 /* Counting contradicts from so many of its standard errors on. */
@@ -234,7 +236,8 @@ void ft_numbers_add(struct ft_numbers *n, const struct ft_numbered *more, struct
     else if (!r->broken)
         put_in_row(r, more, holds);
     r->samples += more->samples;
-    r->broken |= !is_row(more);
+    r->back = more->back > ROW_BACK_MAX - r->back ? ROW_BACK_MAX : r->back + more->back;
+    r->broken = r->broken || !is_row(more);
 }
 
 double ft_span_quantile(uint64_t c, double p)

@@ -65,7 +65,8 @@ struct ft_numbers_row {
     uint16_t interval_ms; /* 0: too long to learn of lags */
     uint16_t in[3];       /* samples of the newest interval, and of those before; 0: none */
     uint16_t first_in;    /* of the first interval */
-    uint16_t broken;      /* they cannot be put in one row */
+    uint16_t broken : 1;  /* they cannot be put in one row */
+    uint16_t back : 15;   /* samples with a lower number than one before; so many or more */
     uint32_t first_start_ms;
 };
 

@@ -158,6 +158,13 @@ export interface Victim {
     src_rank?: number;
     dst_rank?: number;
     comm_id?: string;
+    qp?: { local?: number; remote?: number };
+    link_evidence?: string;
+    numbered_windows?: number;
+    resending_windows?: number;
+    psn_back_samples?: number;
+    nak_samples?: number;
+    nak_windows?: number;
 }
 
 export interface Evidence {
@@ -187,6 +194,7 @@ export interface Evidence {
     flows?: number;
     idle_ports?: string[];
     idle_since_ms?: number;
+    pairs?: number;
 }
 
 export interface Event {

@@ -61,7 +61,9 @@ SHOWN = {
     "explain-inferred": ["explain", FLOW],
     "explain-likely": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
+    "explain-lossy": ["explain", FLOW],
     "explain-link": ["explain", "leaf2/Ethernet54"],
+    "explain-link-lossy": ["explain", "leaf2/Ethernet54"],
     "explain-group": ["explain", "leaf2/up"],
     "explain-job": ["explain", "88"],
 }

@@ -57,6 +57,11 @@ struct fabric {
     uint32_t times;
 };
 
+/* The flows that were added since the last look, by id. */
+enum { ADDED_MAX = 8000 };
+static uint32_t crossed[ADDED_MAX][2], added;
+static bool sent_again[ADDED_MAX];
+
 static const struct fabric well = {.always = 0.02,
                                    .link = {UINT32_MAX, UINT32_MAX},
                                    .answers = UINT32_MAX,
@@ -72,7 +77,7 @@ static void add(struct ft_lossy *l, const struct fabric *f)
     uint32_t there = one_of(SPINES), back = one_of(SPINES);
     uint32_t links[] = {up(from, there), down(there, to)};
     uint32_t answers[] = {up(to, back), down(back, from)};
-    struct ft_lossy_flow flow = {links, answers, 2, 2, 20, drawn() < f->always};
+    struct ft_lossy_flow flow = {links, answers, 2, 2, 20, drawn() < f->always, added};
 
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 2; k++)
@@ -82,6 +87,9 @@ static void add(struct ft_lossy *l, const struct fabric *f)
             flow.samples *= f->times;
     }
     flow.again |= to == f->leaf && drawn() < 0.9;
+    crossed[added][0] = links[0];
+    crossed[added][1] = links[1];
+    sent_again[added++] = flow.again;
     ft_lossy_add(l, &flow);
 }
 
@@ -91,10 +99,31 @@ static size_t look(struct ft_lossy *l, const struct fabric *f, uint32_t flows,
     size_t n;
 
     ft_lossy_reset(l);
+    added = 0;
     for (uint32_t i = 0; i < flows; i++)
         add(l, f);
     n = ft_lossy_find(l, found, 8);
     return n;
+}
+
+/* Each crosses it and sent again, none is of two links, and there are as many as is told. */
+static void check_flows(const struct ft_lossy *l, const struct ft_lossy_found *found, size_t n)
+{
+    static uint32_t ids[ADDED_MAX];
+    bool of_one[ADDED_MAX] = {false};
+
+    for (size_t k = 0; k < n; k++) {
+        const size_t count = ft_lossy_flows(l, found[k].link, ids, ADDED_MAX);
+
+        ck_assert_uint_eq(count, found[k].again);
+        ck_assert_uint_eq(ft_lossy_flows(l, found[k].link, ids, 2), 2);
+        for (size_t i = 0; i < count; i++) {
+            ck_assert_uint_lt(ids[i], added);
+            ck_assert(sent_again[ids[i]] && !of_one[ids[i]]);
+            ck_assert(crossed[ids[i]][0] == found[k].link || crossed[ids[i]][1] == found[k].link);
+            of_one[ids[i]] = true;
+        }
+    }
 }
 
 START_TEST(a_lossy_link_is_found)
@@ -111,6 +140,7 @@ START_TEST(a_lossy_link_is_found)
         n = look(l, &f, 800, found);
         ck_assert_uint_le(n, 1);
         told += n;
+        check_flows(l, found, n);
         if (n == 0)
             continue;
         ck_assert_uint_eq(found[0].link, f.link[0]);
@@ -152,6 +182,7 @@ START_TEST(two_lossy_links_are_found)
         n = look(l, &f, 1500, found);
         for (size_t k = 0; k < n; k++)
             ck_assert(found[k].link == f.link[0] || found[k].link == f.link[1]);
+        check_flows(l, found, n);
         both += n == 2;
     }
     ck_assert_int_ge(both, 195);
@@ -218,7 +249,7 @@ START_TEST(the_test_is_fishers)
     ck_assert_ptr_nonnull(l);
     for (uint32_t i = 0; i < 40; i++) {
         const uint32_t link = i >= 10;
-        const struct ft_lossy_flow flow = {&link, NULL, 1, 0, 9, i < 9 || i == 39};
+        const struct ft_lossy_flow flow = {&link, NULL, 1, 0, 9, i < 9 || i == 39, i};
 
         ft_lossy_add(l, &flow);
     }

@@ -540,6 +540,13 @@ tests_unit_check_probed_SOURCES = tests/unit/check_probed.c tests/unit/join_rig.
 tests_unit_check_probed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_probed_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_lossy_victims
+TESTS += tests/unit/check_lossy_victims
+tests_unit_check_lossy_victims_SOURCES = tests/unit/check_lossy_victims.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_lossy_victims_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_lossy_victims_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_lossy
 TESTS += tests/unit/check_lossy
 tests_unit_check_lossy_SOURCES = tests/unit/check_lossy.c tests/unit/unit.h

@@ -52,6 +52,27 @@ function Victims({ victims, id }: { victims: Victim[]; id: string }): JSX.Elemen
     );
 }
 
+/** What the way of a flow over the link is known by. */
+function known(v: Victim): string {
+    return v.link_evidence === 'sampled' ? 'samples there' : v.link_evidence === 'neighbour' ? 'samples beside it' : '';
+}
+
+/** Flows that cross a link which loses packets and show it themselves. */
+function Lossy({ victims, id }: { victims: Victim[]; id: string }): JSX.Element {
+    return (
+        <Table id={id} label="Flows that lose packets there" plain rows={victims} rowKey={(v) => flowText(v.flow)} columns={[
+            { key: 'flow', title: 'Flow', cell: (v) => <FlowLink flow={v.flow} /> },
+            { key: 'from', title: 'From', cell: (v) => <HostLink name={v.src_host} /> },
+            { key: 'to', title: 'To', cell: (v) => <HostLink name={v.dst_host} /> },
+            { key: 'job', title: 'Job', cell: (v) => <JobLink job={v.job} /> },
+            { key: 'ranks', title: 'Ranks', minor: true, cell: (v) => v.src_rank === undefined && v.dst_rank === undefined ? '' : `${v.src_rank ?? '?'} › ${v.dst_rank ?? '?'}` },
+            { key: 'again', title: 'Sent again', num: true, cell: (v) => v.resending_windows === undefined ? '' : `${count(v.resending_windows)} of ${plural(v.numbered_windows ?? 0, 'window')}`, by: (v) => v.resending_windows, unit: 'windows' },
+            { key: 'naks', title: 'NAKs', num: true, minor: true, cell: (v) => v.nak_windows === undefined ? '' : `in ${plural(v.nak_windows, 'window')}`, by: (v) => v.nak_windows, unit: 'windows' },
+            { key: 'known', title: 'Crosses it by', minor: true, cell: known },
+        ]} />
+    );
+}
+
 function evidenceFacts(e: Event): (Fact | false | undefined)[] {
     const at = e.evidence ?? {};
     const slow = slowdown(e);
@@ -72,7 +93,8 @@ function evidenceFacts(e: Event): (Fact | false | undefined)[] {
         e.kind === 'underused' && at.count !== undefined && ['Took it', `${count(at.flows ?? 0)} of the last ${count(at.count)} new flows that had the choice`],
         (at.idle_ports ?? []).length > 0 && ['Without any flow', at.idle_ports?.join(', ')],
         at.idle_since_ms !== undefined && ['Last sample', clock(at.idle_since_ms)],
-        at.found_peer === undefined && e.kind !== 'underused' && at.count !== undefined && ['Count', count(at.count)],
+        e.kind === 'packet_loss' && at.flows !== undefined && ['Flows that show it', `${count(at.flows)} of ${count(at.count ?? 0)} that cross it${at.pairs === undefined ? '' : `, between ${plural(at.pairs, 'pair')} of hosts`}; ${plural((at.victims ?? []).length, 'flow')} named below; by chance ${probability(at.p_value)}`],
+        at.found_peer === undefined && e.kind !== 'underused' && e.kind !== 'packet_loss' && at.count !== undefined && ['Count', count(at.count)],
         at.offset_ms !== undefined && ['Clock', `${Math.abs(at.offset_ms) < 60_000 ? `${tenth(Math.abs(at.offset_ms) / 1000)} s` : age(Math.abs(at.offset_ms))} ${at.offset_ms < 0 ? 'behind' : 'ahead'}`],
     ];
 }
@@ -92,11 +114,13 @@ export function EventCard({ event, open }: { event: Event; open: boolean }): JSX
                 {since === undefined ? null : <span class="since"> since {clock(since)}{event.cleared ? `, over ${clock(event.time_ms)}` : `, ${age(now - since)}`}</span>}
             </h3>
             {event.message ? <p>{event.message}</p> : null}
-            {jobs.length > 0 ? <p>Waiting: {jobs.map((j, i) => <>{i ? ', ' : ''}job <JobLink job={j} /></>)}</p> : null}
+            {jobs.length > 0 ? <p>{event.kind === 'packet_loss' ? 'Hurt' : 'Waiting'}: {jobs.map((j, i) => <>{i ? ', ' : ''}job <JobLink job={j} /></>)}</p> : null}
             <details open={open}>
                 <summary>Cause, evidence, what to do</summary>
                 <Facts of={[what.cause !== '' && ['Cause', what.cause], ...evidenceFacts(event), what.advice !== '' && ['To do', what.advice]]} />
-                {victims.length > 0 ? <Victims victims={victims} id={`v-${event.subject}`} /> : null}
+                {victims.length === 0 ? null : event.kind === 'packet_loss'
+                    ? <Lossy victims={victims} id={`v-${event.subject}`} />
+                    : <Victims victims={victims} id={`v-${event.subject}`} />}
             </details>
         </article>
     );
