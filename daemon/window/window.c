@@ -449,6 +449,7 @@ static void finish(struct ft_window *w)
 {
     const struct ft_topology *t = ft_join_topology(w->join);
     const struct ft_pair_loads loads = {load_of, &w->loads};
+    struct ft_events *events = w->config.origin || w->config.partials ? NULL : w->events;
 
     if (!w->config.origin)
         ft_figures_end(w->figures, &w->loads, t, &w->span, &w->emitter);
@@ -459,17 +460,15 @@ static void finish(struct ft_window *w)
         ft_pair_links_end(w->pairs, &loads, t);
     if (w->config.partials)
         ft_partials_close(w->config.partials, w->span.start_ms);
-    if (w->exporters && !w->config.origin && !w->config.partials) {
+    if (w->exporters && events) {
         if (w->partial)
             ft_exporters_hold(w->exporters, t, w->events, w->number, &w->span);
         else
             ft_exporters_close(w->exporters, w->join, w->counters, w->events, w->number, &w->span);
     }
-    if (!w->config.origin && !w->config.partials)
-        ft_underused_close(w->underused, t, w->counters, &w->loads, w->events, w->number, &w->span);
-    ft_lossy_links_close(w->lossy, w->join,
-                         w->config.origin || w->config.partials ? NULL : w->events, w->number,
-                         &w->span, w->config.victims_max);
+    if (events)
+        ft_underused_close(w->underused, t, w->counters, &w->loads, events, w->number, &w->span);
+    ft_lossy_links_close(w->lossy, w->join, events, w->number, &w->span, w->config.victims_max);
     if (w->detours)
         ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
     ft_events_sweep(w->events, w->number, w->span.end_ms);
