@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How far ranks are that stand, as agent and daemon tell: what each transfer waits for, who never
-began the operation, what the kernel says of the process; a process that is stopped, goes on, dies or
+"""How far ranks are that stand, as agent and daemon tell: what each transfer waits for, which channels of
+a GPU's kernel run, who never began the operation, what the kernel says of the process; a process that is stopped, goes on, dies or
 ends in order, or that the agent cannot see; memory full of garbage, and a plugin of another version. Runs in the build folder."""
 import array
 import fcntl
@@ -28,7 +28,7 @@ AGENT, DAEMON, TOOL, STUCK = (Path(p).resolve() for p in (
     "agent/fabrictrace-agent", "daemon/fabrictraced", "cli/fabrictrace", "tests/nccl/stuck"))
 TOPOLOGY = SOURCE / "packaging/examples/topology.yaml"
 WORLD, PAIR, PXN = "0000000000000fab", "0000000000000fac", "0000000000000fad"
-HOW = ["send", "peer", "never", "gpu", "queued", "local"]  # by rank
+HOW = ["send", "peer", "never", "gpu", "queued", "local", "flush", "take", "kernel"]  # by rank
 RANKS = len(HOW)
 MAGIC, VERSION = 0x0a4c43434e2d5446, 2
 F_ADD_SEALS, SEALS = 1033, 2 | 4
@@ -78,13 +78,18 @@ def transfers(record):
 
 def standing_ranks(records):
     """Each rank as it stands, by the state that its way to hang leads to."""
-    for rank, (how, state, done) in enumerate((
-            ("send", "send_wait", 2), ("peer", "send_peer_wait", 2), None or ("never", None, 0),
-            ("gpu", "send_gpu_wait", 2), ("queued", "queued", 0), ("local", None, 0))):
+    for rank, (how, sends, receives, done) in enumerate((
+            ("send", "send_wait", "recv_wait", 2), ("peer", "send_peer_wait", "recv_wait", 2),
+            ("never", None, None, 0), ("gpu", "send_gpu_wait", "recv_wait", 2),
+            ("queued", "queued", "queued", 0), ("local", None, None, 0),
+            ("flush", "send_gpu_wait", "recv_flush_wait", 2), ("take", "send_gpu_wait", "recv_gpu_wait", 2),
+            ("kernel", None, None, 0))):
         r = wait_for(f"{how}: it stands", records, rank, lambda r: r["standing"])
-        if state:
-            want = {((rank + 1) % RANKS, True): (state, done, 8),
-                    ((rank - 1) % RANKS, False): ("queued" if how == "queued" else "recv_wait", done, 8)}
+        check(f"{how}: kernels are told of where the job reports them", ("kernels_open" in r) == (how == "kernel") and
+              ("kernels_ended" in r) == (how == "kernel"), str(r))
+        if sends:
+            want = {((rank + 1) % RANKS, True): (sends, done, 8),
+                    ((rank - 1) % RANKS, False): (receives, done, 8)}
             check(f"{how}: what its transfers wait for", transfers(r) == want, str(r))
             check(f"{how}: the operation", [r.get(k) for k in (
                 "number", "begun", "finished", "state", "op", "sequence", "sequence_stands", "bytes",
@@ -100,6 +105,10 @@ def standing_ranks(records):
     r = records.of("progress", 5)[-1]
     check("local: begun, and nothing in the network", [r.get(k) for k in (
         "number", "begun", "finished", "state")] == [4, 4, None, "begun"] and not transfers(r), str(r))
+    r = records.of("progress", 8)[-1]
+    check("kernel: two of its channels run, one has ended", [r.get(k) for k in (
+        "number", "begun", "finished", "state", "op", "transfers_open", "transfers_ended", "kernels_open",
+        "kernels_ended")] == [4, 4, 3, "in_flight", "AllReduce", 0, 0, 2, 1] and not transfers(r), str(r))
     r = wait_for("a second communicator is idle", records, 0, lambda r: r["standing"], comm=PAIR)
     check("its own count", [r.get(k) for k in ("begun", "finished", "state")] == [1, 1, "finished"],
           str(r))
@@ -129,6 +138,12 @@ def shown(what, http, rank, **want):
     check(what, speed.wait(fits, 90), str(ranks(http).get((WORLD, rank))))
 
 
+def waits_for_room(records):
+    """Since when, in each report; to the millisecond, as both clocks are read anew."""
+    return [t["since_ms"] for r in records.of("progress", 1) if r["standing"]
+            for t in r["transfers"] if t["state"] == "send_peer_wait"]
+
+
 def signals(records, jobs, http):
     jobs[0].send_signal(signal.SIGSTOP)
     r = wait_for("stopped: it is told", records, 0, lambda r: r["process"] == "stopped")
@@ -151,10 +166,14 @@ def signals(records, jobs, http):
     shown("ranks: what the dead one stood in", http, 0, process="gone", number=4, closed=True)
     wait_for("killed: its operation is incomplete", records, 0,
              lambda r: r.get("number") == 4 and r.get("incomplete"), kind="collective")
-    for rank in (1, 2, 3, 4, 5):
+    check("a rank that stands is told of again", speed.wait(lambda: len(waits_for_room(records)) > 1, 90))
+    since = waits_for_room(records)
+    check("what NCCL reports at every poll goes on since it began", since and max(since) - min(since) <= 2,
+          str(since))
+    for rank in range(1, RANKS):
         jobs[rank].send_signal(signal.SIGCONT)
         jobs[rank].terminate()
-    for rank in (1, 2, 3, 4, 5):
+    for rank in range(1, RANKS):
         check(f"rank {rank} ends in order", jobs[rank].wait(timeout=speed.limit(120)) == 0)
         wait_for(f"rank {rank}: its communicator is closed", records, rank,
                  lambda r: r.get("closed"), kind="communicator")
@@ -232,7 +251,7 @@ def main():
                 jobs[rank] = subprocess.Popen(
                     [STUCK, PLUGIN, str(rank), str(RANKS), how], stdout=subprocess.PIPE, text=True,
                     env={**os.environ, "FABRICTRACE_SOCKET": f"{folder}/nccl.sock",
-                         "FABRICTRACE_JOB": "88"})
+                         "FABRICTRACE_JOB": "88", **({"FABRICTRACE_NCCL_KERNEL": "1"} if how == "kernel" else {})})
             for rank, job in jobs.items():
                 check(f"rank {rank} stands", job.stdout.readline() == "ready\n")
             standing_ranks(records)

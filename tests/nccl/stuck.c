@@ -12,17 +12,19 @@
 #include "tests/nccl/driver.h"
 
 /*
- * stuck PLUGIN RANK RANKS send|peer|recv|gpu|queued|never|local: one rank of a job that stands.
- * After three collectives, the last of which is the launch of a CUDA graph, the fourth hangs: its
- * transfer waits for the network, for the peer's room, for data or for the GPU, or the proxy never
- * begins with it; or this rank never begins it; or it has nothing in the network. A second
- * communicator has sent once and is idle, a third one has only proxy operations of another process.
- * "ready" is printed when it stands; SIGTERM ends it in order.
+ * stuck PLUGIN RANK RANKS HOW: one rank of a job that stands. After three collectives, the last of
+ * which is the launch of a CUDA graph, the fourth hangs: what it sends waits for the network
+ * (send), for the peer's room (peer) or for the GPU (gpu), what it receives to be flushed (flush)
+ * or for the GPU (take), or the proxy never begins with it (queued); or this rank never begins it
+ * (never); or it has nothing in the network (local); or two channels of its kernel run, and one has
+ * ended (kernel). A second communicator has sent once and is idle, a third one has only proxy
+ * operations of another process. "ready" is printed when it stands; SIGTERM ends it in order.
  */
 
 #define BYTES 65536
 
 static const struct ft_nccl_plugin_v5 *p;
+static bool with_kernels;
 static volatile sig_atomic_t over;
 
 static void on_term(int number)
@@ -37,6 +39,9 @@ static void *open_comm(uint64_t id, const char *name, int ranks, int rank)
     int mask = 0;
 
     if (p->init(&context, id, &mask, name, 2, ranks, rank, NULL))
+        exit(1);
+    /* NCCL tells of kernels where a plugin asks for it. */
+    if (with_kernels && !(mask & FT_NCCL_KERNEL_CH))
         exit(1);
     return context;
 }
@@ -103,21 +108,48 @@ static void *stand(void *context, void *op, bool send, const int *states)
     return last;
 }
 
+/* The channels of an operation's kernel, of which the first so many end. */
+static void kernels(void *context, void *parent, int channels, int ended)
+{
+    union ft_nccl_state args = {.kernel_ch.gpu_time_ns = 2000};
+
+    for (int c = 0; c < channels; c++) {
+        struct ft_nccl_event_v5 e = {.type = FT_NCCL_KERNEL_CH, .parent = parent};
+        void *handle = NULL;
+
+        e.u.kernel_ch.channel = (uint8_t)c;
+        e.u.kernel_ch.gpu_time_ns = 1000;
+        p->start(context, &handle, &e);
+        if (c >= ended)
+            continue;
+        p->state(handle, FT_NCCL_KERNEL_CH_STOP, &args);
+        p->stop(handle);
+    }
+}
+
 static void *hang(void *context, const char *how, int rank, int ranks)
 {
     const int sent[] = {FT_NCCL_STEP_SEND_GPU_WAIT, FT_NCCL_STEP_SEND_WAIT, 0};
     const int no_room[] = {FT_NCCL_STEP_SEND_GPU_WAIT, FT_NCCL_STEP_SEND_PEER_WAIT, 0};
     const int empty[] = {FT_NCCL_STEP_SEND_GPU_WAIT, 0};
     const int posted[] = {FT_NCCL_STEP_RECV_WAIT, 0};
+    const int flushed[] = {FT_NCCL_STEP_RECV_WAIT, FT_NCCL_STEP_RECV_FLUSH, 0};
+    const int there[] = {FT_NCCL_STEP_RECV_WAIT, FT_NCCL_STEP_RECV_FLUSH,
+                         FT_NCCL_STEP_RECV_GPU_WAIT, 0};
     void *op = begin(context, 2), *out, *in;
 
-    if (strcmp(how, "local") == 0)
+    if (with_kernels)
+        kernels(context, op, 3, 1);
+    if (with_kernels || strcmp(how, "local") == 0)
         return NULL;
     out = proxy(context, op, (rank + 1) % ranks, true, getpid());
     in = proxy(context, op, (rank + ranks - 1) % ranks, false, getpid());
     if (strcmp(how, "queued") == 0)
         return NULL;
-    stand(context, in, false, posted);
+    stand(context, in, false,
+          strcmp(how, "flush") == 0  ? flushed
+          : strcmp(how, "take") == 0 ? there
+                                     : posted);
     return stand(context, out, true,
                  strcmp(how, "send") == 0   ? sent
                  : strcmp(how, "peer") == 0 ? no_room
@@ -133,12 +165,15 @@ int main(int argc, char **argv)
     struct driver d;
 
     if (argc < 5) {
-        fprintf(stderr, "usage: stuck PLUGIN RANK RANKS send|peer|recv|gpu|queued|never|local\n");
+        fprintf(
+            stderr,
+            "usage: stuck PLUGIN RANK RANKS send|peer|gpu|flush|take|queued|never|local|kernel\n");
         return 2;
     }
     rank = atoi(argv[2]);
     ranks = atoi(argv[3]);
     sigaction(SIGTERM, &on, NULL);
+    with_kernels = strcmp(argv[4], "kernel") == 0;
     driver_load(&d, argv[1]);
     p = d.v5;
     world = open_comm(0xfab, "world", ranks, rank);
@@ -147,6 +182,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[4], "local") == 0) {
         for (uint64_t i = 0; i < 3; i++)
             begin(world, i);
+    } else if (with_kernels) {
+        for (uint64_t i = 0; i < 3; i++)
+            kernels(world, begin(world, i), 3, 3);
     } else {
         driver_ring(p, world, rank, ranks, 0, 1, 8, BYTES);
         driver_ring(p, world, rank, ranks, 1, 1, 8, BYTES);
