@@ -73,6 +73,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/functions.c daemon/diagnosis/functions.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
 	daemon/diagnosis/recent_age.c daemon/diagnosis/recent_impl.h \
+	daemon/diagnosis/recent_jobs.c \
 	daemon/diagnosis/pair_rates.c daemon/diagnosis/pair_rates.h \
 	daemon/diagnosis/pair_rates_found.c daemon/diagnosis/pair_rates_parts.h \
 	daemon/diagnosis/pair_rates_said.c \

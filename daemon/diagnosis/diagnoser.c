@@ -123,8 +123,8 @@ void ft_diagnoser_progress(struct ft_diagnoser *d, const Fabrictrace__Progress *
 void ft_diagnoser_communicator(struct ft_diagnoser *d, const Fabrictrace__Communicator *c)
 {
     ft_diagnoser_finish(d);
-    if (c->comm_id && c->closed)
-        ft_recent_leave(d->recent, c->comm_id, c->rank, c->pid);
+    if (c->comm_id && c->host && c->closed)
+        ft_recent_leave(d->recent, c->comm_id, c->rank, c->host, c->pid);
 }
 
 static struct ft_standing_out out_of(const struct ft_diagnoser_surroundings *around, int64_t now_ms)
@@ -140,14 +140,14 @@ static void miss(struct look *l, bool hangs_alone)
 {
     const struct ft_standing_out out = out_of(&l->around, l->now_ms);
 
-    ft_standing_miss(l->d->standing, l->job->name, hangs_alone, l->hangs, &out);
+    ft_standing_miss(l->d->standing, l->job->number, hangs_alone, l->hangs, &out);
 }
 
 static void hit(struct look *l, const Fabrictrace__Diagnosis *m)
 {
     const struct ft_standing_out out = out_of(&l->around, l->now_ms);
 
-    if (!l->vain && !ft_standing_hit(l->d->standing, l->job->name, m, l->g.numbered, &out))
+    if (!l->vain && !ft_standing_hit(l->d->standing, l->job->number, m, l->g.numbered, &out))
         l->d->stats.refused++;
 }
 
@@ -377,7 +377,7 @@ static bool check(struct look *l)
         begin_look(l);
         return true;
     }
-    if (ft_standing_has_hang(l->d->standing, job->name))
+    if (ft_standing_has_hang(l->d->standing, job->number))
         miss(l, true);
     if (l->now_ms < job->looked_ms + times * LOOK_MS && l->now_ms >= job->looked_ms)
         return false;
@@ -401,7 +401,7 @@ static void on_over(void *arg, const struct ft_recent_job *job)
     const struct ending *end = arg;
     const struct ft_standing_out out = out_of(end->around, end->now_ms);
 
-    ft_standing_over(end->d->standing, job->name, &out);
+    ft_standing_over(end->d->standing, job->number, &out);
 }
 
 bool ft_diagnoser_step(struct ft_diagnoser *d, int64_t now_ms, uint64_t work,

@@ -37,9 +37,13 @@ struct ft_recent *ft_recent_new(const struct ft_recent_config *config)
     r->processes =
         ft_table_new(sizeof(struct ft_recent_process_entry), sizeof(struct ft_recent_process_key),
                      config->ranks_max, config->seed);
-    r->jobs = ft_table_new(sizeof(struct ft_recent_job_entry), FT_RECENT_NAME, config->ranks_max,
-                           config->seed);
-    if (!r->ranks || !r->processes || !r->jobs) {
+    r->jobs = ft_table_new(sizeof(struct ft_recent_job_entry), sizeof(struct ft_recent_job_key),
+                           config->ranks_max, config->seed);
+    r->comms = ft_table_new(sizeof(struct ft_recent_comm_entry), sizeof(struct ft_recent_comm_key),
+                            config->ranks_max, config->seed);
+    r->links = ft_table_new(sizeof(struct ft_recent_link_entry), sizeof(struct ft_recent_link_key),
+                            config->ranks_max, config->seed);
+    if (!r->ranks || !r->processes || !r->jobs || !r->comms || !r->links) {
         ft_recent_free(r);
         return NULL;
     }
@@ -60,6 +64,8 @@ void ft_recent_free(struct ft_recent *r)
     ft_table_free(r->ranks);
     ft_table_free(r->processes);
     ft_table_free(r->jobs);
+    ft_table_free(r->comms);
+    ft_table_free(r->links);
     free(r);
 }
 
@@ -95,23 +101,6 @@ static void leave_process(struct ft_recent *r, struct ft_recent_process *p)
                         (char *)(void *)p - offsetof(struct ft_recent_process_entry, p));
 }
 
-static struct ft_recent_job *job_of(struct ft_recent *r, const char *job, const char *comm_id)
-{
-    char name[FT_RECENT_NAME] = {0};
-    struct ft_recent_job_entry *e;
-    bool fresh;
-
-    snprintf(name, sizeof(name), "%s", job && *job ? job : comm_id);
-    e = ft_table_insert(r->jobs, name, &fresh);
-    if (!e)
-        return NULL;
-    if (fresh) {
-        memcpy(e->j.name, name, sizeof(name));
-        e->j.named = job && *job;
-    }
-    return &e->j;
-}
-
 static struct ft_recent_rank_key rank_key(const char *comm_id, uint32_t rank)
 {
     struct ft_recent_rank_key key;
@@ -136,49 +125,76 @@ static void forget_rows(struct ft_recent *r, struct ft_recent_rank_entry *e)
     ft_numbering_forget(&e->r);
 }
 
-/* Another process has the rank now: what its forerunner did is of another run. */
-static int change_process(struct ft_recent *r, struct ft_recent_rank_entry *e, const char *host,
-                          uint32_t pid)
+/* Whoever reports a rank that another process is has to wait until that is over. */
+static bool is_held(const struct ft_recent_rank *rank, int64_t now_ms)
 {
-    struct ft_recent_process *p = process_of(r, &e->key, host, pid);
+    return !ft_recent_is_gone(rank) && now_ms - rank->heard_ms <= FT_RECENT_SILENT_MS;
+}
 
-    if (!p)
+static bool is_process(const struct ft_recent_process *p, const struct ft_recent_claim *claim)
+{
+    return p->pid == claim->pid && strncmp(p->host, claim->host, sizeof(p->host) - 1) == 0;
+}
+
+static int make_rank(struct ft_recent *r, const struct ft_recent_claim *claim,
+                     struct ft_recent_rank_entry **out)
+{
+    const struct ft_recent_rank_key key = rank_key(claim->comm_id, claim->rank);
+    struct ft_recent_rank_entry *e;
+    bool fresh;
+    int rc;
+
+    e = ft_table_insert(r->ranks, &key, &fresh);
+    if (!e)
         return -ENOSPC;
-    if (p == e->r.process)
-        return 0;
-    p->ranks++;
-    if (e->r.process)
-        forget_rows(r, e);
-    leave_process(r, e->r.process);
-    e->r.process = p;
+    rc = ft_recent_join(r, e, claim);
+    if (rc) {
+        ft_table_remove(r->ranks, e);
+        return rc;
+    }
+    memcpy(e->r.comm_id, key.comm_id, sizeof(key.comm_id));
+    e->r.rank = claim->rank;
+    e->r.process = process_of(r, &e->key, claim->host, claim->pid);
+    if (!e->r.process) {
+        ft_recent_forget(r, &e->r);
+        return -ENOSPC;
+    }
+    e->r.process->ranks++;
+    *out = e;
     return 0;
 }
 
-static struct ft_recent_rank_entry *rank_of(struct ft_recent *r, const char *comm_id, uint32_t rank,
-                                            const char *job)
+/* The entry of a rank that is this process, or is it from now on. */
+static int rank_of(struct ft_recent *r, const struct ft_recent_claim *claim, int64_t now_ms,
+                   struct ft_recent_rank_entry **out)
 {
-    const struct ft_recent_rank_key key = rank_key(comm_id, rank);
-    struct ft_recent_rank_entry *e;
-    bool fresh;
+    struct ft_recent_rank *rank;
+    int rc = 0;
 
-    e = ft_table_insert(r->ranks, &key, &fresh);
-    if (!e || !fresh)
-        return e;
-    e->job = job_of(r, job, comm_id);
-    if (!e->job) {
-        ft_table_remove(r->ranks, e);
-        return NULL;
+    if (!claim->comm_id || !*claim->comm_id || strlen(claim->comm_id) >= FT_RECENT_ID ||
+        !claim->host || !*claim->host)
+        return -EINVAL;
+    rank = ft_recent_find(r, claim->comm_id, claim->rank);
+    if ((claim->ranks && claim->rank >= claim->ranks) ||
+        (rank && (is_process(rank->process, claim) ? !ft_recent_agree(rank->ranks, claim->ranks)
+                                                   : is_held(rank, now_ms)))) {
+        r->contested++;
+        return -EEXIST;
     }
-    memcpy(e->r.comm_id, key.comm_id, sizeof(key.comm_id));
-    e->r.rank = rank;
-    e->r.before = e->job->last;
-    if (e->job->last)
-        e->job->last->next = &e->r;
+    /* What its forerunner did is of another run. */
+    if (rank && !is_process(rank->process, claim)) {
+        ft_recent_forget(r, rank);
+        rank = NULL;
+    }
+    if (rank)
+        *out = ft_recent_entry(rank);
     else
-        e->job->first = &e->r;
-    e->job->last = &e->r;
-    e->job->ranks++;
-    return e;
+        rc = make_rank(r, claim, out);
+    if (rc)
+        return rc;
+    (*out)->r.heard_ms = (*out)->r.process->heard_ms = now_ms;
+    (*out)->r.ranks = claim->ranks ? claim->ranks : (*out)->r.ranks;
+    return 0;
 }
 
 /* Doubles the ring, its rows from the oldest on; false where it stays as it is. */
@@ -298,20 +314,19 @@ static void renumber_flight(struct ft_recent *r, struct ft_recent_rank_entry *e)
 int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, int64_t now_ms)
 {
     struct ft_recent_row row = {.peer = FT_RECENT_NO_PEER};
+    const struct ft_recent_claim claim = {c->job, c->comm_id, c->host, c->pid, c->rank, c->ranks};
     struct ft_recent_rank_entry *e;
     size_t function;
+    int rc;
 
-    if (!c->comm_id || !*c->comm_id || strlen(c->comm_id) >= FT_RECENT_ID || !c->has_rank ||
-        !c->host || !*c->host)
+    if (!c->has_rank)
         return -EINVAL;
     /* Without a name it is the rest of one that was reported. */
     if (!c->op || !*c->op || c->foreign || c->incomplete)
         return 0;
-    e = rank_of(r, c->comm_id, c->rank, c->job);
-    if (!e || change_process(r, e, c->host, c->pid))
-        return -ENOSPC;
-    e->r.heard_ms = e->r.process->heard_ms = now_ms;
-    e->r.ranks = c->ranks;
+    rc = rank_of(r, &claim, now_ms, &e);
+    if (rc)
+        return rc;
     row.launched = c->n_peers == 0;
     if (c->operations > 1 && !row.launched)
         e->r.folded_ms = now_ms;
@@ -392,17 +407,16 @@ static bool take_flight(struct ft_recent *r, struct ft_recent_rank_entry *e,
 
 int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int64_t now_ms)
 {
+    const struct ft_recent_claim claim = {p->job, p->comm_id, p->host, p->pid, p->rank, p->ranks};
     struct ft_recent_progress *to;
     struct ft_recent_rank_entry *e;
+    int rc;
 
-    if (!p->comm_id || !*p->comm_id || strlen(p->comm_id) >= FT_RECENT_ID || !p->has_rank ||
-        !p->host || !*p->host)
+    if (!p->has_rank)
         return -EINVAL;
-    e = rank_of(r, p->comm_id, p->rank, p->job);
-    if (!e || change_process(r, e, p->host, p->pid))
-        return -ENOSPC;
-    e->r.heard_ms = e->r.process->heard_ms = now_ms;
-    e->r.ranks = p->ranks;
+    rc = rank_of(r, &claim, now_ms, &e);
+    if (rc)
+        return rc;
     to = &e->r.progress;
     *to = (struct ft_recent_progress){
         .heard_ms = now_ms,
@@ -428,32 +442,25 @@ int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int6
 void ft_recent_forget(struct ft_recent *r, struct ft_recent_rank *rank)
 {
     struct ft_recent_rank_entry *e = ft_recent_entry(rank);
-    struct ft_recent_job *job = e->job;
 
-    if (r->sweep.at == rank)
-        r->sweep.at = rank->next;
-    *(rank->before ? &rank->before->next : &job->first) = rank->next;
-    *(rank->next ? &rank->next->before : &job->last) = rank->before;
-    job->ranks--;
+    ft_recent_part(r, e);
     forget_rows(r, e);
     leave_process(r, rank->process);
     ft_table_remove(r->ranks, e);
 }
 
-void ft_recent_leave(struct ft_recent *r, const char *comm_id, uint32_t rank, uint32_t pid)
+void ft_recent_leave(struct ft_recent *r, const char *comm_id, uint32_t rank, const char *host,
+                     uint32_t pid)
 {
+    const struct ft_recent_claim claim = {.host = host, .pid = pid};
     struct ft_recent_rank *member = ft_recent_find(r, comm_id, rank);
     struct ft_recent_job *job;
 
-    if (!member || !member->process || member->process->pid != pid || ft_recent_is_gone(member))
+    if (!member || !is_process(member->process, &claim) || ft_recent_is_gone(member))
         return;
     job = ft_recent_entry(member)->job;
     ft_recent_forget(r, member);
-    if (job->first || job->has_left)
-        return;
-    job->has_left = true;
-    job->next_left = r->left;
-    r->left = job;
+    ft_recent_leave_job(r, job);
 }
 
 struct ft_recent_job *ft_recent_next(const struct ft_recent *r, uint32_t *index)
@@ -488,5 +495,10 @@ uint64_t ft_recent_delays_refused(const struct ft_recent *r)
 
 uint64_t ft_recent_refused(const struct ft_recent *r)
 {
-    return ft_table_refused(r->ranks) + r->functions.refused;
+    return ft_table_refused(r->ranks) + r->functions.refused + r->refused;
+}
+
+uint64_t ft_recent_contested(const struct ft_recent *r)
+{
+    return r->contested;
 }

@@ -5,6 +5,13 @@
  * What the ranks of each job did recently: the operations that ended, the one that is in progress,
  * and the state of its process.
  *
+ * Host and process of a report are its agent's word; names, ranks and numbers are the process's,
+ * which may lie. So a job is what is connected: the communicators of one process, and the processes
+ * of one communicator, as far as they name the same job. Another job of the same name is another
+ * one. A rank belongs to the process that was first to report it until that ends, leaves or is
+ * silent, and a communicator has as many ranks as was said first: what others say of them is
+ * counted, and ignored.
+ *
  * A rank's operations are kept in a ring that grows while there is room for more rows in all, and
  * forgets the oldest when there is none; so does what its network steps take (delays.h). Ranks that
  * nobody spoke of for two minutes are forgotten; one whose process died is not for an hour, as long
@@ -23,7 +30,7 @@
 #define FT_RECENT_ID   17
 /* Memory of a row, and of a rank without its rows. */
 #define FT_RECENT_ROW_BYTES  64
-#define FT_RECENT_RANK_BYTES 1024
+#define FT_RECENT_RANK_BYTES 1152
 #define FT_RECENT_NO_PEER    UINT32_MAX
 
 struct ft_recent_config {
@@ -116,11 +123,12 @@ struct ft_recent_process {
 struct ft_recent_job {
     char name[FT_RECENT_NAME]; /* or a communicator's id, where no job is known */
     bool named;
+    uint32_t number; /* of all that ever were: several may have one name */
     struct ft_recent_rank *first, *last;
     size_t ranks, rows;
     uint64_t fresh;            /* rows that came since the caller set it to 0 */
     int64_t due_ms, looked_ms; /* the caller's */
-    bool has_left;             /* its last rank left in order */
+    bool has_left;             /* its last rank left in order, or is of another job */
     struct ft_recent_job *next_left;
     /* The pair that was named last for a link that makes it stall (stalled.h). */
     struct {
@@ -135,7 +143,8 @@ struct ft_recent;
 struct ft_recent *ft_recent_new(const struct ft_recent_config *config);
 void ft_recent_free(struct ft_recent *recent);
 
-/* Takes an operation that ended. -EINVAL: not one of a rank; -ENOSPC: no room for the rank. */
+/* Takes an operation that ended. -EINVAL: not one of a rank; -ENOSPC: no room for the rank;
+ * -EEXIST: the rank is another process's, or its communicator has not so many. */
 int ft_recent_collective(struct ft_recent *recent, const Fabrictrace__Collective *c,
                          int64_t now_ms);
 
@@ -144,7 +153,8 @@ int ft_recent_progress(struct ft_recent *recent, const Fabrictrace__Progress *p,
 
 /* A process left a communicator in order: it has left from now on. One that is gone without
  * that stays: others may wait for it. */
-void ft_recent_leave(struct ft_recent *recent, const char *comm_id, uint32_t rank, uint32_t pid);
+void ft_recent_leave(struct ft_recent *recent, const char *comm_id, uint32_t rank, const char *host,
+                     uint32_t pid);
 
 /* Forgets what nobody spoke of for long; over() is called for a job that has no ranks left. Looks
  * at so many ranks, and at none unless it is time to; true: there is more. */
@@ -172,5 +182,7 @@ size_t ft_recent_ranks(const struct ft_recent *recent);
 uint64_t ft_recent_delays_refused(const struct ft_recent *recent);
 /* Records of which the rank, or the name of the function, found no room. */
 uint64_t ft_recent_refused(const struct ft_recent *recent);
+/* Records of ranks that other processes are, or that their communicators do not have. */
+uint64_t ft_recent_contested(const struct ft_recent *recent);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "daemon/diagnosis/recent_impl.h"
 
-#define SILENT_MS 120000
+#define SILENT_MS FT_RECENT_SILENT_MS
 #define GONE_MS   3600000 /* of a process that died, which others may wait for */
 #define SWEEP_MS  10000
 /* Work of forgetting one, in ranks that are looked at; and of so many rows. */

@@ -15,9 +15,8 @@
 #define MISSES 3 /* until it is over */
 
 struct key {
-    char job[FT_RECENT_NAME];
     char comm_id[FT_RECENT_ID]; /* of no rank */
-    uint32_t syndrome, rank, peer;
+    uint32_t job, syndrome, rank, peer;
 };
 
 struct standing {
@@ -57,9 +56,9 @@ void ft_standing_free(struct ft_standing *s)
     free(s);
 }
 
-static bool is_of(const struct standing *one, const char *job)
+static bool is_of(const struct standing *one, uint32_t job)
 {
-    return strncmp(one->key.job, job, sizeof(one->key.job)) == 0;
+    return one->key.job == job;
 }
 
 static void emit(const struct ft_emitter *emitter, Fabrictrace__Diagnosis *m)
@@ -77,8 +76,9 @@ static Fabrictrace__Diagnosis *unpack(const struct standing *one)
                        : NULL;
 }
 
-/* Raises the event of another that stands with this subject: of several peers of a rank, or of a
- * rank of several communicators of a job without numbers. False: there is none. */
+/* Raises the event of another that stands with this subject: of several peers of a rank, of a rank
+ * of several communicators of a job without numbers, or of another job of this name. False: there
+ * is none. */
 static bool raise_other(const struct ft_standing *s, const struct standing *one,
                         const char *subject, const struct ft_standing_out *out)
 {
@@ -93,7 +93,7 @@ static bool raise_other(const struct ft_standing *s, const struct standing *one,
         Fabrictrace__Event event;
 
         if (other == one || !other->raised || other->key.syndrome != one->key.syndrome ||
-            other->key.rank != one->key.rank || !is_of(other, one->key.job) || !(m = unpack(other)))
+            other->key.rank != one->key.rank || !(m = unpack(other)))
             continue;
         ft_diagnosis_event(m, &event, &evidence, its);
         same = strcmp(its, subject) == 0;
@@ -139,7 +139,7 @@ bool ft_standing_is_hang(uint32_t syndrome)
            syndrome == FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG;
 }
 
-void ft_standing_miss(struct ft_standing *s, const char *job, bool hangs_alone, bool hangs,
+void ft_standing_miss(struct ft_standing *s, uint32_t job, bool hangs_alone, bool hangs,
                       const struct ft_standing_out *out)
 {
     struct standing *one;
@@ -201,7 +201,7 @@ static void note_link(struct standing *one, const Fabrictrace__Diagnosis *m)
     snprintf(one->link[1], FT_RECENT_NAME, "%s", m->port);
 }
 
-bool ft_standing_hit(struct ft_standing *s, const char *job, const Fabrictrace__Diagnosis *m,
+bool ft_standing_hit(struct ft_standing *s, uint32_t job, const Fabrictrace__Diagnosis *m,
                      bool numbered, const struct ft_standing_out *out)
 {
     struct standing *one;
@@ -209,7 +209,7 @@ bool ft_standing_hit(struct ft_standing *s, const char *job, const Fabrictrace__
     bool fresh;
 
     memset(&key, 0, sizeof(key));
-    snprintf(key.job, sizeof(key.job), "%s", job);
+    key.job = job;
     key.syndrome = m->syndrome;
     key.rank = m->has_rank ? m->rank : UINT32_MAX;
     key.peer = m->has_peer ? m->peer : UINT32_MAX;
@@ -231,7 +231,7 @@ bool ft_standing_hit(struct ft_standing *s, const char *job, const Fabrictrace__
     return true;
 }
 
-void ft_standing_over(struct ft_standing *s, const char *job, const struct ft_standing_out *out)
+void ft_standing_over(struct ft_standing *s, uint32_t job, const struct ft_standing_out *out)
 {
     struct standing *one;
     uint32_t index = 0;
@@ -241,7 +241,7 @@ void ft_standing_over(struct ft_standing *s, const char *job, const struct ft_st
             end(s, one, out);
 }
 
-bool ft_standing_has_hang(const struct ft_standing *s, const char *job)
+bool ft_standing_has_hang(const struct ft_standing *s, uint32_t job)
 {
     const struct standing *one;
     uint32_t index = 0;

@@ -4,7 +4,7 @@
 /*
  * The diagnoses that stand: what was found in two looks in a row is said and raises an event; what
  * three looks did not find any more is over. Capped; keeps each as the record that it was found as
- * last. Owner: the caller. Thread: one.
+ * last. Jobs are known by their numbers (recent.h). Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,18 +31,18 @@ void ft_standing_free(struct ft_standing *s);
 bool ft_standing_is_hang(uint32_t syndrome);
 
 /* A look at the job found it; numbered: ranks have numbers of the job. False: no room. */
-bool ft_standing_hit(struct ft_standing *s, const char *job, const Fabrictrace__Diagnosis *m,
+bool ft_standing_hit(struct ft_standing *s, uint32_t job, const Fabrictrace__Diagnosis *m,
                      bool numbered, const struct ft_standing_out *out);
 
 /* A look at the job is over: counts it for what it did not find. hangs_alone: nothing else was
  * looked for; hangs: the job stands. */
-void ft_standing_miss(struct ft_standing *s, const char *job, bool hangs_alone, bool hangs,
+void ft_standing_miss(struct ft_standing *s, uint32_t job, bool hangs_alone, bool hangs,
                       const struct ft_standing_out *out);
 
 /* The job is gone, and with it what stood. */
-void ft_standing_over(struct ft_standing *s, const char *job, const struct ft_standing_out *out);
+void ft_standing_over(struct ft_standing *s, uint32_t job, const struct ft_standing_out *out);
 
-bool ft_standing_has_hang(const struct ft_standing *s, const char *job);
+bool ft_standing_has_hang(const struct ft_standing *s, uint32_t job);
 
 /* Offers each that was said and names no link to a function that may name one, by which it returns
  * true: it is said anew then. */

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of eight ranks on two hosts that wait for each other, with the real plugin, an agent for each host
-and the daemon: a job without a fault raises nothing; a rank that is stopped is named, and it is over when
-it goes on; one that is killed is named; one that calls another operation is. Runs in the build folder."""
+and the daemon: a job without a fault raises nothing; a rank that is stopped is named, while other processes
+say that they are the same ranks, and it is over when it goes on; one that is killed is named; one that
+calls another operation is. Runs in the build folder."""
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -58,9 +60,9 @@ class Lab:
         log = open(self.dir / f"{name}.log", "a")
         self.running.append(subprocess.Popen([str(a) for a in args], stdout=log, stderr=log))
 
-    def job(self, name, comm, other=None):
+    def job(self, name, comm, other=None, shared=None):
         """Its ranks; the one in other calls another operation as its 30th."""
-        shared = self.dir / f"{name}.shared"
+        shared = self.dir / f"{shared or name}.shared"
         shared.write_bytes(bytes(4096))
         ranks = [subprocess.Popen(
             [TOGETHER, PLUGIN, str(r), str(RANKS), shared, comm, str(PAUSE_MS),
@@ -81,6 +83,11 @@ class Lab:
     def operations(self, job):
         return min((max((r["number"] for r in self.records("collective", job) if r["rank"] == rank),
                         default=0) for rank in range(RANKS)))
+
+    def metric(self, name):
+        with urllib.request.urlopen(f"http://{self.http}/metrics") as answer:
+            lines = answer.read().decode().splitlines()
+        return next((float(line.split()[1]) for line in lines if line.startswith(f"{name} ")), 0)
 
     def tool(self, *args):
         done = subprocess.run([TOOL, *args], capture_output=True, text=True,
@@ -130,6 +137,11 @@ def stopped(lab):
     check("the job runs", speed.wait(lambda: lab.operations("calm") >= CALM, 120), str(lab.operations("calm")))
     check("without a fault nothing is said", not lab.records("diagnosis", "calm"),
           str(lab.records("diagnosis", "calm")))
+    liars = lab.job("calm", "00000000000000a1", shared="liars")
+    check("processes that say they are the same ranks are known, and counted", speed.wait(
+        lambda: lab.metric("fabrictraced_diagnosis_contested_total") > 0, 120))
+    liars[2].send_signal(signal.SIGSTOP)
+    liars[3].kill()
     ranks[5].send_signal(signal.SIGSTOP)
     r = named(lab, "calm", "noncomm_hang", 5, "stopped")
     check("stopped: where", (r.get("host"), r.get("pid"), r.get("process")) == ("gpu41", ranks[5].pid, "stopped"),
@@ -144,6 +156,9 @@ def stopped(lab):
     check("it goes on: over", speed.wait(lambda: [
         (r["syndrome"], r["rank"]) for r in lab.diagnoses("calm", True)] == [("noncomm_hang", 5)], 120),
         str(lab.records("diagnosis", "calm")))
+    check("who says the same ranks are others is never named", {r.get("pid") for r in lab.records(
+        "diagnosis", "calm")} == {ranks[5].pid}, str(lab.records("diagnosis", "calm")))
+    end(liars)
     end(ranks)
 
 

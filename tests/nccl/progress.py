@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How far ranks are that stand, as agent and daemon tell: what each transfer waits for, which channels of
-a GPU's kernel run, who never began the operation, what the kernel says of the process; a process that is stopped, goes on, dies or
-ends in order, or that the agent cannot see; memory full of garbage, and a plugin of another version. Runs in the build folder."""
+a GPU's kernel run, who never began the operation, what the kernel says of the process; a process that is
+stopped, goes on, dies or ends in order, or that the agent cannot see; memory full of garbage, and a plugin
+of another version. Runs in the build folder."""
 import array
 import fcntl
 import json

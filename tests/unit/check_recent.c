@@ -4,6 +4,7 @@
 
 #include "daemon/diagnosis/recent.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +60,7 @@ static void leave(uint32_t job, uint32_t rank)
     char comm[16];
 
     snprintf(comm, sizeof(comm), "%x", job);
-    ft_recent_leave(recent, comm, rank, 1 + rank);
+    ft_recent_leave(recent, comm, rank, "h", 1 + rank);
 }
 
 static bool age(int64_t now_ms, uint64_t work)
@@ -125,14 +126,14 @@ START_TEST(who_leaves_is_gone_at_once)
     ck_assert_ptr_null(ft_recent_find(recent, "1", 1));
     for (uint32_t i = 0; i < 4; i++)
         leave(2, i);
-    /* A job that begins anew before it is noticed that it was over is none that is. */
+    /* A job that begins anew before it is noticed that it was over is another one. */
     leave(1, 0);
     leave(1, 2);
     leave(1, 3);
     run(1, 7, NOW + 1);
     /* No sweep is due, and no rank is looked at for it. */
     ck_assert(!age(NOW + 2, 0));
-    ck_assert_uint_eq(over, 1);
+    ck_assert_uint_eq(over, 2);
     ck_assert_uint_eq(listed(), 1);
     ft_recent_free(recent);
 }
@@ -216,5 +217,152 @@ START_TEST(records_may_come_between_steps)
 }
 END_TEST
 
+/* An operation of a rank in a communicator of so many ranks, by a process of a host. */
+static int say(const char *job, const char *comm, uint32_t rank, uint32_t ranks, const char *host,
+               uint32_t pid, int64_t now_ms)
+{
+    Fabrictrace__Progress p = FABRICTRACE__PROGRESS__INIT;
+
+    p.job = (char *)(uintptr_t)job;
+    p.comm_id = (char *)(uintptr_t)comm;
+    p.host = (char *)(uintptr_t)host;
+    p.has_rank = p.has_ranks = p.has_pid = true;
+    p.rank = rank;
+    p.ranks = ranks;
+    p.pid = pid;
+    return ft_recent_progress(recent, &p, now_ms);
+}
+
+/* Jobs that have ranks. */
+static size_t jobs(void)
+{
+    const struct ft_recent_job *job;
+    uint32_t index = 0;
+    size_t n = 0;
+
+    while ((job = ft_recent_next(recent, &index)))
+        n += job->ranks > 0;
+    return n;
+}
+
+/* Two groups of a job are one job from the communicator on that both are in; what merely has its
+ * name never is. */
+START_TEST(what_is_connected_is_one_job)
+{
+    open_recent(64);
+    ck_assert_int_eq(say("88", "a", 0, 2, "h1", 10, NOW), 0);
+    ck_assert_int_eq(say("88", "a", 1, 2, "h1", 11, NOW), 0);
+    ck_assert_int_eq(say("88", "b", 0, 2, "h2", 10, NOW), 0);
+    ck_assert_int_eq(say("88", "b", 1, 2, "h2", 11, NOW), 0);
+    ck_assert_int_eq(say("88", "c", 0, 2, "h3", 10, NOW), 0);
+    ck_assert_uint_eq(jobs(), 3);
+    ck_assert_int_eq(say("88", "w", 0, 3, "h1", 10, NOW), 0);
+    ck_assert_uint_eq(jobs(), 3);
+    ck_assert_int_eq(say("88", "w", 1, 3, "h2", 11, NOW), 0);
+    ck_assert_uint_eq(jobs(), 2);
+    ck_assert_uint_eq(listed(), 7);
+    ck_assert(!age(NOW, 1000));
+    ck_assert_uint_eq(over, 1);
+    /* Processes that are not known, of one host and name. */
+    ck_assert_int_eq(say("88", "d", 0, 1, "h4", 0, NOW), 0);
+    ck_assert_int_eq(say("88", "e", 0, 1, "h4", 0, NOW), 0);
+    ck_assert_int_eq(say("89", "f", 0, 1, "h4", 0, NOW), 0);
+    ck_assert_int_eq(say("", "g", 0, 1, "h4", 7, NOW), 0);
+    ck_assert_int_eq(say("", "h", 0, 1, "h4", 7, NOW), 0);
+    ck_assert_uint_eq(jobs(), 6);
+    ft_recent_free(recent);
+}
+END_TEST
+
+/* What a process says of ranks of others is counted, and changes nothing. */
+START_TEST(a_rank_is_the_process_that_said_so_first)
+{
+    const struct ft_recent_rank *rank;
+    Fabrictrace__Progress p = FABRICTRACE__PROGRESS__INIT;
+
+    open_recent(64);
+    ck_assert_int_eq(say("88", "a", 0, 4, "h1", 10, NOW), 0);
+    rank = ft_recent_find(recent, "a", 0);
+    ck_assert_int_eq(say("88", "a", 0, 4, "h2", 10, NOW + 100000), -EEXIST);
+    ck_assert_int_eq(say("89", "a", 0, 4, "h1", 11, NOW + 100000), -EEXIST);
+    /* Nor has the communicator ranks that it has not, or that nobody has. */
+    ck_assert_int_eq(say("88", "a", 5, 1000000, "h2", 10, NOW), -EEXIST);
+    ck_assert_int_eq(say("88", "a", 4, 4, "h2", 10, NOW), -EEXIST);
+    ck_assert_int_eq(say("88", "a", 0, 5, "h1", 10, NOW), -EEXIST);
+    ck_assert_uint_eq(ft_recent_contested(recent), 5);
+    ck_assert_uint_eq(ft_recent_ranks(recent), 1);
+    ck_assert_str_eq(rank->process->host, "h1");
+    ck_assert_int_eq(rank->heard_ms, NOW);
+    /* Nobody leaves for another, whose number another host's process may have. */
+    ft_recent_leave(recent, "a", 0, "h2", 10);
+    ck_assert_ptr_eq(ft_recent_find(recent, "a", 0), rank);
+    /* It is free when its process died, or was silent for long. */
+    p.comm_id = (char *)(uintptr_t) "a";
+    p.job = (char *)(uintptr_t) "88";
+    p.host = (char *)(uintptr_t) "h1";
+    p.has_rank = p.has_pid = p.has_process = true;
+    p.pid = 10;
+    p.process = FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE;
+    ck_assert_int_eq(ft_recent_progress(recent, &p, NOW), 0);
+    ck_assert_int_eq(say("88", "a", 0, 4, "h2", 10, NOW + 1), 0);
+    ck_assert_int_eq(say("88", "a", 0, 4, "h3", 10, NOW + 120000), -EEXIST);
+    ck_assert_int_eq(say("88", "a", 0, 4, "h3", 10, NOW + 120002), 0);
+    ck_assert_str_eq(ft_recent_find(recent, "a", 0)->process->host, "h3");
+    ck_assert_uint_eq(listed(), 1);
+    ft_recent_free(recent);
+}
+END_TEST
+
+/* One process does not take the room of all others. */
+START_TEST(a_process_has_so_many_communicators)
+{
+    char comm[16];
+
+    open_recent(2000);
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(comm, sizeof(comm), "%x", i);
+        ck_assert_int_eq(say("88", comm, 0, 2, "h1", 10, NOW), i < 512 ? 0 : -ENOSPC);
+    }
+    ck_assert_uint_eq(ft_recent_refused(recent), 1000 - 512);
+    ck_assert_int_eq(say("88", "0", 1, 2, "h2", 10, NOW), 0);
+    ft_recent_free(recent);
+}
+END_TEST
+
+/* Groups become one job, and ranks leave, while others are swept: no list breaks, nothing that was
+ * heard of is lost. */
+START_TEST(jobs_become_one_between_steps)
+{
+    enum { PROCESSES = 32, COMMS = 48 };
+    int64_t now_ms = NOW;
+    size_t united = 0;
+
+    open_recent(PROCESSES * COMMS);
+    for (int i = 0; i < ROUNDS; i++) {
+        uint32_t pid = roll(PROCESSES), c = roll(COMMS);
+        char comm[16];
+        size_t before = jobs(), ranks = ft_recent_ranks(recent);
+
+        snprintf(comm, sizeof(comm), "%x", c);
+        /* Few are in more than one. */
+        if (roll(8) == 0) {
+            ft_recent_leave(recent, comm, pid, "h", 1 + pid);
+        } else if (c % PROCESSES == pid || roll(64) == 0) {
+            ck_assert_int_eq(say("88", comm, pid, PROCESSES, "h", 1 + pid, now_ms), 0);
+            ck_assert_int_eq(ft_recent_find(recent, comm, pid)->heard_ms, now_ms);
+            united += ft_recent_ranks(recent) > ranks && jobs() < before;
+        }
+        now_ms += roll(300);
+        age(now_ms, 1 + roll(10));
+        ck_assert_uint_eq(listed(), ft_recent_ranks(recent));
+    }
+    ck_assert_uint_gt(united, 20);
+    ck_assert_uint_gt(over, united);
+    ft_recent_free(recent);
+}
+END_TEST
+
 FT_UNIT_MAIN("recent", a_step_forgets_few, who_leaves_is_gone_at_once,
-             records_may_come_between_steps)
+             records_may_come_between_steps, what_is_connected_is_one_job,
+             a_rank_is_the_process_that_said_so_first, a_process_has_so_many_communicators,
+             jobs_become_one_between_steps)

@@ -7,7 +7,7 @@
 #include "daemon/diagnosis/standing.h"
 #include "tests/unit/unit.h"
 
-#define JOB "88"
+#define JOB 88
 
 static struct ft_standing *standing;
 static struct ft_events *events;
@@ -49,7 +49,7 @@ static bool hit(uint32_t rank, const char *port)
     Fabrictrace__Diagnosis m = FABRICTRACE__DIAGNOSIS__INIT;
     const struct ft_standing_out to = out();
 
-    m.job = text(JOB);
+    m.job = text("88");
     m.communicator = text(communicator);
     m.message = text("a rank hangs");
     m.has_syndrome = m.has_rank = m.has_severity = true;
@@ -102,7 +102,7 @@ START_TEST(it_is_said_once_after_two_looks_and_over_after_three_without)
         look(NULL);
     ck_assert_uint_eq(said, 1);
     ck_assert(ft_standing_has_hang(standing, JOB));
-    ck_assert(!ft_standing_has_hang(standing, "99"));
+    ck_assert(!ft_standing_has_hang(standing, 99));
     ck_assert_uint_eq(ft_standing_count(standing, FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG), 1);
     ck_assert(ft_standing_next(standing, &index, &emitter));
     ck_assert_uint_eq(said, 2);
@@ -210,7 +210,7 @@ START_TEST(what_stood_ends_with_its_job)
     setup();
     look(NULL);
     look(NULL);
-    ft_standing_over(standing, "99", &to);
+    ft_standing_over(standing, 99, &to);
     ck_assert_uint_eq(over, 0);
     ft_standing_over(standing, JOB,
                      &(struct ft_standing_out){.events = events, .emitter = &emitter});
