@@ -5,7 +5,7 @@ PAGE_FILES = page/.npmrc page/package.json page/package-lock.json page/tsconfig.
 	page/src/advice.ts page/src/all.css page/src/api.ts page/src/chance.ts page/src/chart.tsx \
 	page/src/copytext.ts page/src/drawing.tsx page/src/history.ts page/src/hooks.ts page/src/icon.svg \
 	page/src/index.html page/src/lock.tsx page/src/main.tsx page/src/matrix.tsx page/src/model.ts page/src/page.css \
-	page/src/past.ts page/src/table.tsx page/src/theme.ts \
+	page/src/over.ts page/src/past.ts page/src/table.tsx page/src/theme.ts \
 	page/src/records.ts page/src/route.ts page/src/save.ts page/src/scale.ts page/src/scroll.ts page/src/scrubber.tsx page/src/search.ts \
 	page/src/searchfield.tsx page/src/store.ts page/src/stream.ts page/src/text.ts page/src/timeline.ts \
 	page/src/token.ts page/src/ui.tsx \
@@ -14,7 +14,7 @@ PAGE_FILES = page/.npmrc page/package.json page/package-lock.json page/tsconfig.
 	page/src/views/places.tsx page/src/views/plans.tsx page/src/views/probes.tsx page/src/views/unseen.tsx \
 	page/src/views/whatif.tsx page/src/wayinfo.ts page/src/whatif.ts
 PAGE_TEST_FILES = page/tests/api.test.ts page/tests/chance.test.ts page/tests/copytext.test.ts \
-	page/tests/model.test.ts page/tests/past.test.ts page/tests/route.test.ts page/tests/save.test.ts page/tests/scale.test.ts page/tests/search.test.ts \
+	page/tests/model.test.ts page/tests/over.test.ts page/tests/past.test.ts page/tests/route.test.ts page/tests/save.test.ts page/tests/scale.test.ts page/tests/search.test.ts \
 	page/tests/store.test.ts page/tests/stream.test.ts page/tests/text.test.ts \
 	page/tests/timeline.test.ts page/tests/token.test.ts page/tests/whatif.test.ts
 EXTRA_DIST += page/README.md page/fabric.png $(PAGE_FILES) $(PAGE_TEST_FILES)

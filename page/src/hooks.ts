@@ -2,8 +2,9 @@
 // How components look at the store, ask questions of their own, and know the space that they have.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, Refusal, target, type Query } from './api.ts';
+import { over } from './over.ts';
 import { past } from './past.ts';
-import type { Window } from './records.ts';
+import type { Event, Window } from './records.ts';
 import { holds, store, type State } from './store.ts';
 import { isDark, whenTheme } from './theme.ts';
 
@@ -66,6 +67,24 @@ export function useHistory<R extends Partial<Window>>(kind: string, key: string)
         return () => { left = true; };
     }, [keeps, kind, key, epoch, last]);
     return { records: keeps && key ? past.of<R>(kind, key, epoch) : undefined, refusal: refused.key === key ? refused.why : '' };
+}
+
+/** The events of the last hour, also those that are over; on: false asks nothing. What is known stays where the
+ * daemon refuses what is new. */
+export function useOver(on: boolean): { events: Event[] | undefined; refusal: string } {
+    const { window: shown, epoch } = useStore();
+    const [refusal, refuse] = useState('');
+    const [, renew] = useState<unknown>();
+    const to = on ? shown?.window_end_ms : undefined;
+    useEffect(() => {
+        if (to === undefined) return undefined;
+        let left = false;
+        over.ask(to, epoch).then(
+            (events) => { if (!left) { refuse(''); renew(events); } },
+            (error: unknown) => { if (!left) refuse(error instanceof Error ? error.message : String(error)); });
+        return () => { left = true; };
+    }, [to, epoch]);
+    return { events: to === undefined ? undefined : over.of(epoch), refusal: to === undefined ? '' : refusal };
 }
 
 /** The width of an element, as it changes. */

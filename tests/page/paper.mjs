@@ -40,8 +40,8 @@ function between(records, query) {
 }
 
 export class Paper {
-    constructor({ leaves = 4, spines = 4, flows = 64, windowMs = 10_000, calm = false, start = Date.now() } = {}) {
-        Object.assign(this, { leaves, spines, windowMs, calm, lacking: {}, faults: new Map() }); // what a window's figures lack; status by answer, of those that fail
+    constructor({ leaves = 4, spines = 4, flows = 64, windowMs = 10_000, everyMs = windowMs, calm = false, start = Date.now() } = {}) {
+        Object.assign(this, { leaves, spines, windowMs, everyMs, calm, lacking: {}, faults: new Map() }); // what a window's figures lack; status by answer, of those that fail
         this.number = Math.floor(start / windowMs);
         this.flows = this.makeFlows(flows);
         this.topology = this.makeTopology();
@@ -457,7 +457,7 @@ function serve(paper, files, port = 0) {
     const timer = setInterval(() => {
         paper.advance();
         paper.tell();
-    }, paper.windowMs);
+    }, paper.everyMs);
     server.on('close', () => clearInterval(timer));
     return new Promise((resolve) => server.listen(port, '127.0.0.1', () => resolve(server)));
 }

@@ -2,8 +2,9 @@
 import type { JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import { meaning } from '../advice.ts';
-import { useAnswer, usePast, useStore } from '../hooks.ts';
+import { useAnswer, useOver, usePast, useStore } from '../hooks.ts';
 import { byWorst, slowdown } from '../model.ts';
+import { OVER_MS } from '../over.ts';
 import type { Answer, Event, Victim } from '../records.ts';
 import { format } from '../route.ts';
 import { age, clock, count, flowText, plural, probability, rate, ratio, tenth, words } from '../text.ts';
@@ -126,17 +127,19 @@ export function EventCard({ event, open }: { event: Event; open: boolean }): JSX
     );
 }
 
-const OVER_MS = 3_600_000;
-
 export function EventsView(): JSX.Element {
     const { events, route, window: shown, keeps, fabric, at } = useStore();
     const past = usePast();
     const over = route.params['over'] === '1';
     const to = shown?.window_end_ms;
-    const asked = useAnswer<Answer<Event>>(over && keeps && to !== undefined ? 'events' : '', { from_ms: (to ?? 0) - OVER_MS, to_ms: past ? to : undefined });
+    const wanted = over && keeps === true && to !== undefined;
+    const then = useAnswer<Answer<Event>>(wanted && past ? 'events' : '', { from_ms: (to ?? 0) - OVER_MS, to_ms: to });
+    const now = useOver(wanted && !past);
+    const refusal = past ? then.refusal : now.refusal;
+    const found = past ? then.answer?.records : now.events;
     // The last answer stays until that of the next window is there.
     const last = useRef<{ at: number | undefined; events: Event[] } | undefined>(undefined);
-    if (asked.answer) last.current = { at, events: asked.answer.records };
+    if (found) last.current = { at, events: found };
     if (!over || last.current?.at !== at) last.current = undefined;
     const [kind, ...rest] = route.names;
     const subject = rest.join('/');
@@ -155,7 +158,7 @@ export function EventsView(): JSX.Element {
                     ? <a href={format({ ...route, params: { ...route.params, over: over ? '' : '1' } })} class="toggle" aria-current={over ? 'true' : undefined}>with what is over, {past ? 'the hour before' : 'last hour'}</a>
                     : null}
             </div>
-            {over && keeps && asked.refusal ? <Empty>What is over: {asked.refusal}</Empty> : null}
+            {over && keeps && refusal ? <Empty>What is over: {refusal}</Empty> : null}
             {!fabric && rows.length === 0 ? <NotYet /> : null}
             {fabric && rows.length === 0 ? <Empty>{kind ? 'No such event is active.' : 'No active event: no collision, no fault, no link down.'}</Empty> : null}
             <div class="cards">{rows.slice(0, 100).map((e, i) => <EventCard key={`${eventId(e)}/${e.since_ms}`} event={e} open={i < 3 || subject !== ''} />)}</div>
