@@ -310,6 +310,13 @@ export interface Rank extends Member {
     transfer_send?: boolean;
 }
 
+export interface SecondOpinion {
+    source?: string;
+    time_ms?: number;
+    agrees?: boolean;
+    text?: string;
+}
+
 export interface Diagnosis {
     schema: string;
     since_ms?: number;
@@ -322,8 +329,17 @@ export interface Diagnosis {
     sequence?: number;
     rank?: number;
     host?: string;
+    gpu?: string;
+    pid?: number;
+    process?: string;
     peer?: number;
     peer_host?: string;
+    /** What the transfer that stands waits for. */
+    transfer?: string;
+    transfer_since_ms?: number;
+    channel?: number;
+    qp?: number;
+    second_opinions?: SecondOpinion[];
     slowdown?: number;
     waiting?: number;
     wait_chain?: number[];

@@ -94,3 +94,13 @@ export async function settled(page) {
         return main?.dataset.shown === asked && !/Asking/.test(main.textContent);
     });
 }
+
+/** Opens the page at a view, anew. */
+export async function shown(page, url, hash) {
+    await page.goto('about:blank');
+    await page.goto(`${url}#/${hash}`);
+    await settled(page);
+}
+
+/** What its first element of a kind says. */
+export const text = (page, what = 'main') => page.locator(what).first().textContent();

@@ -4,18 +4,11 @@
 //
 // usage: check_states.mjs FILES FOLDER [PART]    FILES: the page as built
 import { readFileSync } from 'node:fs';
-import { axe, check, newPage, settled, summary, withBrowser } from './browser.mjs';
+import { axe, check, newPage, settled, shown, summary, text, withBrowser } from './browser.mjs';
+import { diagnosis, HARM } from './diagnosis.mjs';
 import { Paper, STILL_MS, withPaper } from './paper.mjs';
 
 const [files, , part] = process.argv.slice(2);
-
-async function shown(page, url, hash) {
-    await page.goto('about:blank');
-    await page.goto(`${url}#/${hash}`);
-    await settled(page);
-}
-
-const text = (page, what = 'main') => page.locator(what).first().textContent();
 
 /** What is of now says so where a moment before is looked at. */
 async function past(page, url, paper) {
@@ -66,8 +59,6 @@ async function refused(page, url, paper) {
     const facts = await text(page, 'main .facts');
     check('a job that no plugin reports of has no figures of ranks', /Processesnot known: no NCCL plugin/.test(facts) && !/0 ranks|none stands out/.test(facts), facts);
 }
-
-const HARM = 'p\u202e\u001b[31m<b>x</b>';
 
 /** Names that mean harm, wherever one stands beside what is a link. */
 async function hostile(page, url, paper) {
@@ -153,7 +144,7 @@ async function over(page, url, paper) {
     const asked = [];
     paper.over = (query) => {
         asked.push([query.get('from_ms'), query.get('to_ms')].map((ms) => ms && Number(ms)));
-        return [...paper.events(paper.number), { kind: 'loss', severity: 'warning', subject: 'x', message: 'it is over', cleared: true, since_ms: 1, time_ms: 2, evidence: {} }];
+        return [...paper.events(paper.number), { kind: 'loss', severity: 'warning', subject: 'x', message: 'it is over', cleared: true, since_ms: 1, time_ms: paper.span(paper.number).window_end_ms, evidence: {} }];
     };
     const then = paper.span(paper.number - 5);
     await shown(page, url, `events?over=1&at=${then.window_start_ms}`);
@@ -166,13 +157,39 @@ async function over(page, url, paper) {
         window.gaps = 0;
         new MutationObserver(() => { if (!/it is over/.test(document.querySelector('main').textContent)) window.gaps++; }).observe(document.querySelector('main'), { childList: true, subtree: true });
     });
-    for (let i = 0; i < 3; i++) {
-        paper.advance();
-        paper.tell();
-        await page.waitForFunction((t) => document.querySelector('header').dataset.window === String(t), paper.span(paper.number).window_end_ms);
-    }
+    const windows = async (n) => {
+        for (let i = 0; i < n; i++) {
+            asked.length = 0;
+            paper.advance();
+            paper.tell();
+            await page.waitForFunction((t) => document.querySelector('header').dataset.window === String(t), paper.span(paper.number).window_end_ms);
+            while (asked.length === 0) await page.evaluate(() => new Promise(requestAnimationFrame));
+            if (asked[0][0] !== paper.span(paper.number - 1).window_end_ms) return false;
+        }
+        return true;
+    };
+    check('with each window that closes what came since the one before is asked for alone', await windows(3), JSON.stringify(asked));
     check('a window that closes takes nothing away', await page.evaluate(() => window.gaps) === 0);
+    // What was over is told once; what stands goes on, ends, and ages.
+    const begun = paper.span(paper.number).window_end_ms;
+    const one = { kind: 'loss', severity: 'warning', subject: 'y', message: 'it stands', since_ms: begun, time_ms: begun, evidence: {} };
+    paper.over = (query) => { asked.push([Number(query.get('from_ms'))]); return [one]; };
+    await windows(1);
+    await page.getByText('it stands').waitFor();
+    const over = { ...one, message: 'it has ended', cleared: true, time_ms: begun + 2000 };
+    paper.over = (query) => { asked.push([Number(query.get('from_ms'))]); return [over]; };
+    await windows(1);
+    await page.getByText('it has ended').waitFor();
+    check('one that ends is there once', await page.getByText('it stands').count() === 0 && await page.getByText('it is over').count() === 1, await text(page));
+    paper.over = (query) => { asked.push([Number(query.get('from_ms'))]); return []; };
+    await windows(1);
+    check('what the answers say no more is kept', await page.getByText('it has ended').count() === 1, await text(page));
+    await windows(6);
+    await page.getByText('it has ended').waitFor({ state: 'detached' });
+    check('for an hour', true);
 }
+
+over.paper = { windowMs: 600_000, everyMs: STILL_MS };
 
 /** A window that closes is added to what is known of those before: they are not asked for again. */
 async function news(page, url, paper) {
@@ -518,7 +535,7 @@ async function large(page, url) {
 }
 large.paper = { leaves: 96, spines: 8, flows: 500 };
 
-const PARTS = { tables, news, theme, night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
+const PARTS = { diagnosis, tables, news, theme, night, large, hostile, jobs, more, back, wide, when, stands, bad, over, unknown, cut, past, direct, refused };
 
 await withBrowser(async (context) => {
     for (const [name, work] of Object.entries(PARTS)) {
