@@ -101,9 +101,9 @@ void ft_collectives_free(struct ft_collectives *c)
 }
 
 static void add_transfers(struct ft_collectives *c, struct ft_collective *to,
-                          const struct ft_collective_peer *from)
+                          const struct ft_collective_peer *from, size_t likely)
 {
-    if (ft_peer_list_add(&c->peers, to, from))
+    if (ft_peer_list_add(&c->peers, to, from, likely))
         return;
     c->stats.transfers_no_room += from->transfers;
     c->stats.transfers_pending -= from->transfers;
@@ -184,7 +184,7 @@ static bool aggregate(struct ft_collectives *c, struct ft_collective *from)
     if (from->end_ns > a->c.end_ns)
         a->c.end_ns = from->end_ns;
     for (size_t i = 0; i < from->peer_count; i++)
-        add_transfers(c, &a->c, &from->peers[i]);
+        add_transfers(c, &a->c, &from->peers[i], i);
     return true;
 }
 
@@ -312,10 +312,10 @@ static void add_proxy(struct ft_collectives *c, struct op *op, const struct ft_s
     memcpy(in.qps, proxy->qps, sizeof(in.qps));
     c->stats.transfers_in++;
     c->stats.transfers_pending++;
-    if (!ft_peer_list_find(&op->c, in.peer, in.channel) &&
-        !ft_peer_list_may_grow(&c->peers, &op->c, op->c.peer_count + 1))
+    if (!ft_peer_list_may_grow(&c->peers, &op->c, op->c.peer_count + 1) &&
+        !ft_peer_list_find(&op->c, in.peer, in.channel))
         end_early(c, op, ROOM_PEERS, now_ns);
-    add_transfers(c, &op->c, &in);
+    add_transfers(c, &op->c, &in, 0);
 }
 
 static struct op *open_op(struct ft_collectives *c, uint32_t source,

@@ -32,6 +32,7 @@ struct ft_job {
     struct ft_watch *deadline; /* for its hello */
     uint64_t user;
     uint64_t capped;        /* of its events, written to its rings */
+    struct ft_mono read_at; /* when its rings began to be read */
     struct ft_rings *rings; /* NULL until its memory has come */
     struct ft_collectives *collectives;
     char name[FT_SEGMENT_NAME];

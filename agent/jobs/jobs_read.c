@@ -45,11 +45,10 @@ static void read_flights(struct ft_job *job)
 
 static void on_record(void *arg, const struct ft_segment_record *record)
 {
-    struct ft_mono now = ft_mono_now();
     struct ft_job *job = arg;
 
-    ft_rings_stray(job->rings, ft_collectives_record(job->collectives, 1, record, now));
-    ft_progress_record(job->progress, record, now);
+    ft_rings_stray(job->rings, ft_collectives_record(job->collectives, 1, record, job->read_at));
+    ft_progress_record(job->progress, record, job->read_at);
 }
 
 /* A process that waits for a disk now and then is none that stands. */
@@ -122,6 +121,7 @@ static bool read_job(struct ft_job *job)
     uint64_t read;
 
     ft_job_set_clock(job);
+    job->read_at = now;
     read_flights(job);
     read = ft_rings_read(job->rings, SLICE, on_record, job);
     job->end_left -= read < job->end_left ? read : job->end_left;
@@ -134,7 +134,8 @@ static bool read_job(struct ft_job *job)
 void ft_job_finish(struct ft_job *job)
 {
     ft_job_set_clock(job);
-    ft_job_look_at_comms(job, ft_mono_now(), false);
+    job->read_at = ft_mono_now();
+    ft_job_look_at_comms(job, job->read_at, false);
     read_flights(job);
     if (job->ending) {
         ft_rings_read(job->rings, job->end_left ? SLICE : 0, on_record, job);

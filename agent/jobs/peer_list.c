@@ -4,6 +4,7 @@
 #include "agent/jobs/peer_list.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define OP_PEERS_MAX 128
 /* Jobs may say anything: no sum wraps, no number is one that readers of JSON do not have. */
@@ -19,9 +20,13 @@ static size_t room_of(size_t count)
     return room;
 }
 
+/* likely: where it is looked for first; operations of a job have their lists in the same order. */
 static struct ft_collective_peer *find(const struct ft_collective *in, int32_t peer,
-                                       uint32_t channel)
+                                       uint32_t channel, size_t likely)
 {
+    if (likely < in->peer_count && in->peers[likely].peer == peer &&
+        in->peers[likely].channel == channel)
+        return &in->peers[likely];
     for (size_t i = 0; i < in->peer_count; i++)
         if (in->peers[i].peer == peer && in->peers[i].channel == channel)
             return &in->peers[i];
@@ -31,7 +36,7 @@ static struct ft_collective_peer *find(const struct ft_collective *in, int32_t p
 const struct ft_collective_peer *ft_peer_list_find(const struct ft_collective *in, int32_t peer,
                                                    uint32_t channel)
 {
-    return find(in, peer, channel);
+    return find(in, peer, channel, 0);
 }
 
 bool ft_peer_list_may_grow(const struct ft_peer_room *room, const struct ft_collective *to,
@@ -47,7 +52,7 @@ bool ft_peer_list_fits(const struct ft_peer_room *room, const struct ft_collecti
     size_t count = to->peer_count;
 
     for (size_t i = 0; i < from->peer_count; i++)
-        count += find(to, from->peers[i].peer, from->peers[i].channel) == NULL;
+        count += find(to, from->peers[i].peer, from->peers[i].channel, i) == NULL;
     return ft_peer_list_may_grow(room, to, count);
 }
 
@@ -107,10 +112,23 @@ void ft_peer_list_leave_out(struct ft_collective *to, const struct ft_collective
     sum->received_bytes = add_bytes(sum->received_bytes, more->received_bytes);
 }
 
-bool ft_peer_list_add(struct ft_peer_room *room, struct ft_collective *to,
-                      const struct ft_collective_peer *from)
+/* Copies what is the first of its peer and channel. */
+static void set(struct ft_collective_peer *p, const struct ft_collective_peer *from)
 {
-    struct ft_collective_peer *p = find(to, from->peer, from->channel);
+    *p = *from;
+    p->sent_bytes = add_bytes(0, from->sent_bytes);
+    p->received_bytes = add_bytes(0, from->received_bytes);
+    if (p->steps.count == 0)
+        memset(&p->steps, 0, sizeof(p->steps));
+    memset(p->qps, 0, sizeof(p->qps));
+    for (int i = 0; i < FT_RECORD_QPS && from->qps[i]; i++)
+        add_qp(p, from->qps[i]);
+}
+
+bool ft_peer_list_add(struct ft_peer_room *room, struct ft_collective *to,
+                      const struct ft_collective_peer *from, size_t likely)
+{
+    struct ft_collective_peer *p = find(to, from->peer, from->channel, likely);
 
     if (!p) {
         p = grow(room, to);
@@ -120,7 +138,8 @@ bool ft_peer_list_add(struct ft_peer_room *room, struct ft_collective *to,
                                                                         from->received_bytes});
             return false;
         }
-        *p = (struct ft_collective_peer){.peer = from->peer, .channel = from->channel};
+        set(p, from);
+        return true;
     }
     p->transfers += from->transfers;
     p->sent_bytes = add_bytes(p->sent_bytes, from->sent_bytes);

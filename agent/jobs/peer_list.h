@@ -30,9 +30,10 @@ bool ft_peer_list_may_grow(const struct ft_peer_room *room, const struct ft_coll
 bool ft_peer_list_fits(const struct ft_peer_room *room, const struct ft_collective *to,
                        const struct ft_collective *from);
 
-/* Adds transfers with a peer. False: they are left out, and counted so in the report. */
+/* Adds transfers with a peer, which is looked for at an index of the list first. False: they are
+ * left out, and counted so in the report. */
 bool ft_peer_list_add(struct ft_peer_room *room, struct ft_collective *to,
-                      const struct ft_collective_peer *from);
+                      const struct ft_collective_peer *from, size_t likely);
 
 /* Counts in a report what another had no room for. */
 void ft_peer_list_leave_out(struct ft_collective *to, const struct ft_collective_left_out *more);

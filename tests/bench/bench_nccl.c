@@ -13,15 +13,18 @@
 
 /*
  * bench_nccl PLUGIN: what one call of NCCL costs, against a plugin that does nothing, with the
- * agent's reading parts at work on another core. --quiet runs the stream alone between two marks
- * for strace(1), which shows the system calls that it makes.
+ * agent's reading parts at work on another core; and what one costs that reports a state which the
+ * step is in already, as NCCL does at each poll of a peer that has no room. --quiet runs the stream
+ * alone between two marks for strace(1), which shows the system calls that it makes.
  */
 
-#define CHANNELS 2
-#define STEPS    8
-#define BATCH    40
-#define BATCHES  1500
-#define CALLS    (BATCH * (2 + 2 * CHANNELS * (2 + 4 * STEPS)))
+#define CHANNELS    2
+#define STEPS       8
+#define BATCH       40
+#define BATCHES     1500
+#define POLLS       100000
+#define POLL_ROUNDS 51
+#define CALLS       (BATCH * (2 + 2 * CHANNELS * (2 + 4 * STEPS)))
 
 static char socket_path[108];
 static uint32_t *times;
@@ -142,6 +145,13 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static int by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
 static void stream(const struct ft_nccl_plugin_v5 *p, void *context, unsigned batches, bool rest)
 {
     const struct timespec ms = {0, 1000000};
@@ -183,6 +193,32 @@ static struct cost measure(const struct ft_nccl_plugin_v5 *p, void *context, dou
     return cost;
 }
 
+/* Of a step that waits for its peer's room. The median of rounds, each the mean of its calls. */
+static double measure_polls(const struct ft_nccl_plugin_v5 *p, void *context)
+{
+    struct ft_nccl_event_v5 e = {.type = FT_NCCL_PROXY_OP};
+    void *proxy = NULL, *step = NULL;
+    double rounds[POLL_ROUNDS], ns = ns_per_tick();
+
+    e.u.proxy_op.pid = getpid();
+    e.u.proxy_op.is_send = 1;
+    p->start(context, &proxy, &e);
+    e = (struct ft_nccl_event_v5){.type = FT_NCCL_PROXY_STEP, .parent = proxy};
+    p->start(context, &step, &e);
+    p->state(step, FT_NCCL_STEP_SEND_GPU_WAIT, NULL);
+    for (int i = 0; i < POLL_ROUNDS; i++) {
+        uint64_t from = ticks();
+
+        for (int k = 0; k < POLLS; k++)
+            p->state(step, FT_NCCL_STEP_SEND_PEER_WAIT, NULL);
+        rounds[i] = (double)(ticks() - from) * ns / POLLS;
+    }
+    p->stop(step);
+    p->stop(proxy);
+    qsort(rounds, POLL_ROUNDS, sizeof(*rounds), by_time);
+    return rounds[POLL_ROUNDS / 2];
+}
+
 static void bench(const struct ft_nccl_plugin_v5 *p, void *context)
 {
     double ns = ns_per_tick();
@@ -204,6 +240,8 @@ static void bench(const struct ft_nccl_plugin_v5 *p, void *context)
            ours.p999, ours.worst);
     printf("  the difference              %11.0f %6.0f %6.0f\n", ours.median - nothing.median,
            ours.p99 - nothing.p99, ours.p999 - nothing.p999);
+    printf("  a state that stays, ns a call: %.1f, of a plugin that does nothing %.1f\n",
+           measure_polls(p, context), measure_polls(&empty, none));
 }
 
 static void mark(const char *text)

@@ -16,11 +16,12 @@
 #include "tests/nccl/driver.h"
 
 /*
- * job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow STEP_US]: one rank of a make-believe training
- * job. AllReduce after AllReduce over a ring, or over a binary tree, until the time is over or
- * SIGTERM. Then the longest call, in ns, and how many were slow: those that waited for something or
- * took more than 10 us of the processor, not those that another process was let in front of. With
- * slow, each step over the ring takes so long.
+ * job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow STEP_US|rate CHANNELS STEPS]: one rank of a
+ * make-believe training job. AllReduce after AllReduce over a ring, or over a binary tree, until
+ * the time is over or SIGTERM. Then the longest call, in ns, and how many were slow: those that
+ * waited for something or took more than 10 us of the processor, not those that another process was
+ * let in front of. With slow, each step over the ring takes so long. With rate, one operation over
+ * a ring begins every PAUSE_US, late ones one behind the other, and no call is timed.
  *
  * job layout: how the memory is laid out that it shares with the agent, as JSON.
  */
@@ -135,6 +136,24 @@ static void tree(void *context, int rank, int ranks, uint64_t sequence)
                 driver_proxy(&timed, context, handle, peers[p], c, send, STEPS, BYTES);
 }
 
+/* So many operations a second, however long each takes: as many as the time has room for. */
+static uint64_t run_at_rate(void *context, int rank, int ranks, const struct timespec *pause,
+                            int channels, int steps, double seconds)
+{
+    uint64_t sequence = 1;
+    struct timespec next;
+
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    while (!over && (double)ns_since(&started) < seconds * 1e9) {
+        calls += driver_ring(real, context, rank, ranks, sequence++, channels, steps, BYTES);
+        next.tv_nsec += pause->tv_nsec;
+        next.tv_sec += next.tv_nsec / 1000000000;
+        next.tv_nsec %= 1000000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+    }
+    return sequence;
+}
+
 /* For whoever makes such memory by hand. */
 static int print_layout(void)
 {
@@ -165,7 +184,8 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "layout") == 0)
         return print_layout();
     if (argc < 6) {
-        fprintf(stderr, "usage: job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow STEP_US]\n");
+        fprintf(stderr, "usage: job PLUGIN RANK RANKS SECONDS PAUSE_US [tree|slow STEP_US|rate "
+                        "CHANNELS STEPS]\n");
         return 2;
     }
     rank = atoi(argv[2]);
@@ -182,6 +202,8 @@ int main(int argc, char **argv)
     /* A thread's first call claims its ring: not measured. */
     calls = driver_ring(real, context, rank, ranks, sequence++, 1, 1, 0);
     clock_gettime(CLOCK_MONOTONIC, &started);
+    if (argc > 8 && strcmp(argv[6], "rate") == 0)
+        sequence = run_at_rate(context, rank, ranks, &pause, atoi(argv[7]), atoi(argv[8]), seconds);
     while (!over && (double)ns_since(&started) < seconds * 1e9) {
         if (trees)
             tree(context, rank, ranks, sequence++);
