@@ -94,6 +94,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/hashes/hashes_impl.h daemon/hashes/hashes_learn.c \
 	daemon/hashes/hashes_set.c \
+	daemon/hashes/hashes_trust.c \
 	daemon/plans/bearing.c daemon/plans/bearing.h \
 	daemon/plans/follower.c daemon/plans/follower.h \
 	daemon/plans/follower_impl.h daemon/plans/follower_publish.c \

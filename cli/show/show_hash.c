@@ -24,23 +24,34 @@ static const struct ft_column columns[] = {
     {.title = "BY CHANCE", .right = true, .give_up = 2},
     {.title = "HASHED", .give_up = 3},
     {.title = "NEVER CHOSEN", .elastic = true, .give_up = 4},
+    {.title = "NOT PREDICTED", .elastic = true, .give_up = 3},
 };
 
-/* A list of texts as "a, b"; nothing where it is empty. */
+#define LIST_BYTES 256
+
+/* A list of texts as "a, b"; its length. */
+static size_t list_text(char text[LIST_BYTES], const struct ft_value *record, const char *name)
+{
+    const struct ft_value *list = ft_value_get(record, name);
+    size_t len = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < ft_value_count(list) && len < LIST_BYTES; i++) {
+        const char *item = ft_value_text(ft_value_at(list, i));
+
+        len += (size_t)snprintf(text + len, LIST_BYTES - len, "%s%s", i ? ", " : "",
+                                item ? item : "?");
+    }
+    return len;
+}
+
+/* Nothing where it is empty. */
 static void list_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
                       enum ft_colour colour)
 {
-    const struct ft_value *list = ft_value_get(record, name);
-    char text[256] = "";
-    size_t len = 0;
+    char text[LIST_BYTES];
 
-    for (size_t i = 0; i < ft_value_count(list) && len < sizeof(text); i++) {
-        const char *item = ft_value_text(ft_value_at(list, i));
-
-        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i ? ", " : "",
-                                item ? item : "?");
-    }
-    if (len)
+    if (list_text(text, record, name))
         ft_grid_cell(grid, colour, "%s", text);
     else
         ft_grid_skip(grid);
@@ -60,6 +71,37 @@ static void evenness_cells(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_skip(grid);
         ft_grid_skip(grid);
     }
+}
+
+/* Why no flow is predicted, and how much more has to be seen at least until that is no reason. */
+static void why_cell(struct ft_grid *grid, const struct ft_value *record)
+{
+    static const struct {
+        const char *reason, *text;
+    } whys[] = {
+        {"few_flows", "too few flows"},
+        {"few_values", "too few values of"},
+        {"few_predicted", "too few to check it by"},
+        {"wrong", "wrong too often"},
+        {"few_agree", "too few bear it out"},
+        {"queue_pairs", "queue pairs may be hashed"},
+        {"contradicted", "wrong of late"},
+    };
+    const char *reason = ft_value_str(record, "reason"), *text = reason;
+    char lacking[LIST_BYTES], more[64] = "";
+    uint64_t least;
+
+    if (!reason) {
+        ft_grid_skip(grid);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(whys) / sizeof(whys[0]); i++)
+        if (strcmp(whys[i].reason, reason) == 0)
+            text = whys[i].text;
+    if (ft_value_uint(record, "more_least", &least))
+        snprintf(more, sizeof(more), ": at least %" PRIu64 " more", least);
+    ft_grid_cell(grid, FT_PLAIN, "%s%s%s%s", text, list_text(lacking, record, "lacking") ? " " : "",
+                 lacking, more);
 }
 
 static void add_row(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
@@ -84,6 +126,7 @@ static void add_row(struct ft_grid *grid, const struct ft_value *record, struct 
     else
         list_cell(grid, record, "inputs", FT_PLAIN);
     list_cell(grid, record, "never_chosen", FT_YELLOW);
+    why_cell(grid, record);
 }
 
 int ft_show_hash(const struct ft_screen *screen, const struct ft_value *root)

@@ -448,7 +448,7 @@ bool ft_hashes_step(struct ft_hashes *h, const char *fabric, int64_t now_ms,
     struct ft_hash_set *s;
 
     while ((s = ft_table_next(h->sets, &h->cursor))) {
-        bool due = ft_hash_set_is_due(s);
+        bool due = ft_hash_set_due_in(s) == 0;
 
         if (due)
             ft_hash_set_learn(s);
@@ -468,7 +468,7 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
     struct ft_hash_set *s;
 
     while ((s = ft_table_next(h->sets, &index))) {
-        if (s->flow_count != s->learnt_count)
+        if (s->fresh)
             ft_hash_set_learn(s);
         s->dirty = false;
     }

@@ -3,7 +3,8 @@
 #define FT_DAEMON_HASHES_HASHES_IMPL_H
 /*
  * Shared by the parts of the learnt hashes alone: flows and sets of links (hashes.c), what is
- * learnt of a set (hashes_learn.c), and what is said of it (hashes_set.c). Pure. Thread: one.
+ * learnt of a set (hashes_learn.c), how far that is trusted (hashes_trust.c), and what is said of
+ * it (hashes_set.c). Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,8 +31,9 @@ struct ft_hash_set {
     uint32_t entry_count;
     struct ft_hash_flow *flows;
     uint32_t flow_count, flow_size;
-    uint32_t learnt_count; /* of them, when it was last learnt */
-    uint32_t oldest;       /* of a full list: is replaced next */
+    uint32_t learnt_count; /* there were so many when it was last learnt */
+    uint32_t fresh;        /* came since, also in the place of others */
+    uint64_t drawn_from;   /* the list is of so many flows, by chance */
     struct ft_hash_model model;
     uint64_t offered; /* flows, whether they are kept or not */
     double predicted, right;
@@ -62,8 +64,8 @@ bool ft_hash_set_is_there(const struct ft_hash_set *s, const struct ft_topology 
 /* Takes a flow, which its model is held against. */
 void ft_hash_set_keep(struct ft_hash_set *s, const struct ft_hash_flow *flow);
 
-/* Whether enough of its flows are new to learn it anew, and that. */
-bool ft_hash_set_is_due(const struct ft_hash_set *s);
+/* How many flows it is short of being learnt anew, 0: enough are new; and that. */
+uint32_t ft_hash_set_due_in(const struct ft_hash_set *s);
 void ft_hash_set_learn(struct ft_hash_set *s);
 
 /* Whether flows without samples are predicted by its model. */
@@ -71,6 +73,30 @@ bool ft_hash_set_is_trusted(const struct ft_hash_set *s);
 
 /* Of these, those that are to take this link: not where a known flow took another one. */
 bool ft_hash_set_is_sure(const struct ft_hash_set *s, uint32_t member);
+
+/* Whether destination queue pairs may be hashed, for all that is known. */
+bool ft_hash_set_may_take_qp(const struct ft_hash_set *s);
+
+/* Why no flow is predicted by a model that is not a table. */
+enum ft_hash_reason {
+    FT_HASH_WHY_NONE,
+    FT_HASH_WHY_FEW_FLOWS,
+    FT_HASH_WHY_FEW_VALUES, /* of these fields, together */
+    FT_HASH_WHY_FEW_PREDICTED,
+    FT_HASH_WHY_WRONG,
+    FT_HASH_WHY_FEW_AGREE,
+    FT_HASH_WHY_QUEUE_PAIRS,
+    FT_HASH_WHY_CONTRADICTED,
+};
+
+/* No flow is predicted before at least so many more were seen; or so many more values of the
+ * fields (a bit each) than when it was last learnt; 0: nothing bounds it. */
+struct ft_hash_why {
+    enum ft_hash_reason reason;
+    uint32_t more_least;
+    uint32_t fields;
+};
+struct ft_hash_why ft_hash_set_why(const struct ft_hash_set *s);
 
 /* What is published of its model: it is linear only where that was proven on flows held out. */
 enum ft_hash_kind ft_hash_set_kind(const struct ft_hash_set *s);

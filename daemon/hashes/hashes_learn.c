@@ -6,6 +6,7 @@
 
 #include "daemon/hashes/hashes.h"
 #include "daemon/hashes/hashes_impl.h"
+#include "lib/base/mix.h"
 
 /* Of what was kept, one in so many is held out while a model is learnt. */
 #define HELD_OUT_ONE_IN 4
@@ -73,12 +74,33 @@ static bool is_doubted(const struct ft_hash_set *s)
     return false;
 }
 
+/* What is published again when it is another. */
+struct said {
+    enum ft_hash_kind kind;
+    enum ft_hash_reason reason;
+    bool trusted;
+};
+
+static struct said said_of(const struct ft_hash_set *s)
+{
+    return (struct said){ft_hash_set_kind(s), ft_hash_set_why(s).reason, ft_hash_set_is_trusted(s)};
+}
+
+static void note_said(struct ft_hash_set *s, const struct said *before)
+{
+    struct said now = said_of(s);
+
+    s->dirty |=
+        now.kind != before->kind || now.reason != before->reason || now.trusted != before->trusted;
+}
+
 static void forget(struct ft_hash_set *s)
 {
     ft_hash_model_free(&s->model);
     s->agreed = 0;
     memset(s->doubts, 0, sizeof(s->doubts));
-    s->flow_count = s->learnt_count = s->oldest = s->wrong_in_a_row = 0;
+    s->flow_count = s->learnt_count = s->fresh = s->wrong_in_a_row = 0;
+    s->drawn_from = 0;
     s->predicted = s->right = 0;
     s->newest_wrong = 0;
     s->qps = (struct ft_hash_qps){.known = 0};
@@ -90,7 +112,8 @@ static void forget(struct ft_hash_set *s)
 static void test(struct ft_hash_set *s, const struct ft_hash_flow *flow)
 {
     uint32_t member = ft_hash_predict(&s->model, &flow->in);
-    bool trusted = ft_hash_set_is_trusted(s), predicts = trusted && !s->aside;
+    bool predicts = ft_hash_set_is_trusted(s) && !s->aside;
+    struct said before = said_of(s);
 
     if (member == FT_HASH_MEMBERS_MAX)
         return;
@@ -108,7 +131,7 @@ static void test(struct ft_hash_set *s, const struct ft_hash_flow *flow)
     judge(s, member, flow->member);
     if (s->wrong_in_a_row >= WRONG_IN_A_ROW)
         forget(s);
-    s->dirty |= ft_hash_set_is_trusted(s) != trusted;
+    note_said(s, &before);
 }
 
 /* Of a flow that is on another link since, the newest is kept. */
@@ -128,19 +151,33 @@ static bool is_kept(struct ft_hash_set *s, const struct ft_hash_flow *flow)
     return false;
 }
 
+/* Each flow of all is kept with the same chance (algorithm R, Vitter 1985), so that what the first
+ * ones lack is found in others. Not the newest: when a link comes those that move to it come
+ * together, and of them alone it seems that all flows take it. */
+static void replace(struct ft_hash_set *s, const struct ft_hash_flow *flow)
+{
+    uint64_t at = ft_mix(s->key + s->drawn_from) % s->drawn_from;
+
+    if (at >= s->flow_count)
+        return;
+    s->flows[at] = *flow;
+    s->fresh++;
+}
+
 void ft_hash_set_keep(struct ft_hash_set *s, const struct ft_hash_flow *flow)
 {
     if (is_kept(s, flow))
         return;
     s->offered++;
     test(s, flow);
+    s->drawn_from++;
     if (s->flow_count < FT_HASHES_FLOWS) {
-        if (s->flow_count < s->flow_size || grow(s))
-            s->flows[s->flow_count++] = *flow;
-    } else if (s->model.kind != FT_HASH_LINEAR) {
-        /* Not learnt yet: the newest ones are the likeliest to be of the present hash. */
-        s->flows[s->oldest] = *flow;
-        s->oldest = (s->oldest + 1) % FT_HASHES_FLOWS;
+        if (s->flow_count == s->flow_size && !grow(s))
+            return;
+        s->flows[s->flow_count++] = *flow;
+        s->fresh++;
+    } else if (s->model.kind != FT_HASH_LINEAR || ft_hash_set_may_take_qp(s)) {
+        replace(s, flow);
     }
 }
 
@@ -180,8 +217,8 @@ static void hold_out(struct ft_hash_set *s)
  * where neither says any flow wrongly. */
 void ft_hash_set_learn(struct ft_hash_set *s)
 {
-    enum ft_hash_kind before = ft_hash_set_kind(s);
-    bool trusted = ft_hash_set_is_trusted(s), doubted = is_doubted(s);
+    struct said before = said_of(s);
+    bool doubted = is_doubted(s);
     bool took_qp = s->takes_qp;
     bool flawless = s->model.kind == FT_HASH_LINEAR && !doubted && s->right == s->predicted;
     uint32_t bits = s->model.index_bits;
@@ -189,6 +226,7 @@ void ft_hash_set_learn(struct ft_hash_set *s)
 
     ft_hash_model_free(&s->model);
     s->learnt_count = s->flow_count;
+    s->fresh = 0;
     s->wrong_in_a_row = 0;
     if (learn_from(&s->model, s, s->flows, s->flow_count))
         return; /* next time */
@@ -199,14 +237,13 @@ void ft_hash_set_learn(struct ft_hash_set *s)
     if (flawless && s->model.kind == FT_HASH_LINEAR && s->model.index_bits == bits &&
         !is_doubted(s) && s->right == s->predicted && predicted > s->predicted)
         s->predicted = s->right = predicted;
-    s->dirty |= ft_hash_set_kind(s) != before || s->model.index_bits != bits ||
-                ft_hash_set_is_trusted(s) != trusted || is_doubted(s) != doubted ||
-                s->takes_qp != took_qp;
+    s->dirty |= s->model.index_bits != bits || is_doubted(s) != doubted || s->takes_qp != took_qp;
+    note_said(s, &before);
 }
 
-bool ft_hash_set_is_due(const struct ft_hash_set *s)
+uint32_t ft_hash_set_due_in(const struct ft_hash_set *s)
 {
-    uint32_t fresh = s->flow_count - s->learnt_count;
+    uint32_t enough = s->learnt_count / 4 > NEW_LEAST ? s->learnt_count / 4 : NEW_LEAST;
 
-    return fresh >= NEW_LEAST && fresh >= s->learnt_count / 4;
+    return s->fresh < enough ? enough - s->fresh : 0;
 }

@@ -9,21 +9,6 @@
 #include "lib/fabric/evenness.h"
 #include "lib/fabric/weights.h"
 
-/* A model is linear when so many held-out flows were predicted, and so many of them rightly. */
-#define PREDICTED_LEAST 16
-#define RIGHT_LEAST     0.99
-/* Flows are predicted by a model that was right for RIGHT_LEAST of so many, and of whose newest 64
- * no more than so many contradicted it. */
-#define TRUSTED_LEAST   64
-#define WRONG_OF_NEWEST 1
-/* A resilient table has 64 buckets or more. Where one of 64 was dealt anew, so many flows meet it
- * but for one chance in a thousand, and the link is predicted no more. */
-#define AGREED_LEAST 448
-/* That destination queue pairs are not hashed has to be so certain, in powers of two, where so many
- * flows' are known. */
-#define QP_PROOF_BITS  12
-#define QP_KNOWN_LEAST 16
-
 void ft_hash_set_free(struct ft_hash_set *s)
 {
     ft_hash_model_free(&s->model);
@@ -48,44 +33,6 @@ bool ft_hash_set_is_there(const struct ft_hash_set *s, const struct ft_topology 
     return true;
 }
 
-static bool is_proven(const struct ft_hash_set *s)
-{
-    return s->predicted >= PREDICTED_LEAST && s->right >= RIGHT_LEAST * s->predicted;
-}
-
-static bool may_take_qp(const struct ft_hash_set *s)
-{
-    uint32_t bits = s->model.index_bits ? s->model.index_bits : 1;
-
-    return s->qps.known >= QP_KNOWN_LEAST && s->qps.apart * bits < QP_PROOF_BITS;
-}
-
-bool ft_hash_set_is_trusted(const struct ft_hash_set *s)
-{
-    return s->model.kind == FT_HASH_LINEAR && is_proven(s) && s->predicted >= TRUSTED_LEAST &&
-           s->agreed >= AGREED_LEAST && !may_take_qp(s) &&
-           __builtin_popcountll(s->newest_wrong) <= WRONG_OF_NEWEST;
-}
-
-bool ft_hash_set_is_sure(const struct ft_hash_set *s, uint32_t member)
-{
-    return ft_hash_set_is_trusted(s) && s->doubts[member] == 0;
-}
-
-enum ft_hash_kind ft_hash_set_kind(const struct ft_hash_set *s)
-{
-    if (s->model.kind == FT_HASH_LINEAR && !is_proven(s))
-        return FT_HASH_UNKNOWN;
-    return s->model.kind;
-}
-
-bool ft_hash_set_names_outer(const struct ft_hash_set *s, const struct ft_hash_set *outer)
-{
-    return ft_hash_set_kind(outer) == FT_HASH_LINEAR &&
-           (ft_hash_set_kind(s) != FT_HASH_LINEAR ||
-            (ft_hash_set_is_trusted(outer) && !ft_hash_set_is_trusted(s)));
-}
-
 #define INPUT_BYTES (16 * FT_HASH_WORDS + 1)
 
 /* A function's message with what it points to. */
@@ -101,9 +48,8 @@ struct function {
     char *fields[FT_HASH_PARTS][FT_HASH_FIELDS];
 };
 
-/* Of tunnels of several kinds the port of entry stands for the kind, too. */
-static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
-                        const struct ft_hash_set *s)
+/* The names of fields, a bit each, of the header that it learns from. */
+static size_t name_fields(const struct ft_hash_set *s, uint32_t fields, char *names[FT_HASH_FIELDS])
 {
     static const char *const outer[FT_HASH_FIELDS] = {
         [FT_HASH_SRC] = "outer_src",
@@ -111,16 +57,53 @@ static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
         [FT_HASH_SPORT] = "outer_sport",
         [FT_HASH_ENTRY] = "entry",
     };
+    size_t n = 0;
 
-    out->inputs = inputs;
+    for (unsigned field = 0; field < FT_HASH_FIELDS; field++)
+        if (fields >> field & 1)
+            names[n++] = (char *)(uintptr_t)(s->outer ? outer[field] : ft_hash_field_name(field));
+    return n;
+}
+
+/* Of tunnels of several kinds the port of entry stands for the kind, too. */
+static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
+                        const struct ft_hash_set *s)
+{
+    uint32_t fields = 0;
+
     for (unsigned field = 0; field < FT_HASH_FIELDS; field++) {
-        const char *name = s->outer ? outer[field] : ft_hash_field_name(field);
         bool uses;
 
         if ((field != FT_HASH_ENTRY || !s->tunnels_differ) &&
             !ft_hash_uses(&s->model, field, &uses) && uses)
-            inputs[out->n_inputs++] = (char *)(uintptr_t)name;
+            fields |= 1u << field;
     }
+    out->inputs = inputs;
+    out->n_inputs = name_fields(s, fields, inputs);
+}
+
+static void fill_why(Fabrictrace__Hash *out, const struct ft_hash_set *s,
+                     char *lacking[FT_HASH_FIELDS])
+{
+    static const Fabrictrace__HashReason reasons[] = {
+        [FT_HASH_WHY_FEW_FLOWS] = FABRICTRACE__HASH_REASON__HASH_REASON_FEW_FLOWS,
+        [FT_HASH_WHY_FEW_VALUES] = FABRICTRACE__HASH_REASON__HASH_REASON_FEW_VALUES,
+        [FT_HASH_WHY_FEW_PREDICTED] = FABRICTRACE__HASH_REASON__HASH_REASON_FEW_PREDICTED,
+        [FT_HASH_WHY_WRONG] = FABRICTRACE__HASH_REASON__HASH_REASON_WRONG,
+        [FT_HASH_WHY_FEW_AGREE] = FABRICTRACE__HASH_REASON__HASH_REASON_FEW_AGREE,
+        [FT_HASH_WHY_QUEUE_PAIRS] = FABRICTRACE__HASH_REASON__HASH_REASON_QUEUE_PAIRS,
+        [FT_HASH_WHY_CONTRADICTED] = FABRICTRACE__HASH_REASON__HASH_REASON_CONTRADICTED,
+    };
+    struct ft_hash_why why = ft_hash_set_why(s);
+
+    if (why.reason == FT_HASH_WHY_NONE)
+        return;
+    out->has_reason = true;
+    out->reason = reasons[why.reason];
+    out->has_more_least = why.more_least > 0;
+    out->more_least = why.more_least;
+    out->lacking = lacking;
+    out->n_lacking = name_fields(s, why.fields, lacking);
 }
 
 static void fill_linear(Fabrictrace__Hash *out, const struct ft_hash_set *s,
@@ -217,7 +200,7 @@ static bool fill_function(struct function *f, const struct ft_hash_set *s)
 
 /* What is known of its model. */
 static void fill_model(Fabrictrace__Hash *out, const struct ft_hash_set *s,
-                       char *inputs[FT_HASH_FIELDS], char **never)
+                       char *inputs[FT_HASH_FIELDS], char **never, char *lacking[FT_HASH_FIELDS])
 {
     enum ft_hash_kind kind = ft_hash_set_kind(s);
 
@@ -231,6 +214,7 @@ static void fill_model(Fabrictrace__Hash *out, const struct ft_hash_set *s,
         out->accuracy = s->right / s->predicted;
         out->trusted = ft_hash_set_is_trusted(s);
     }
+    fill_why(out, s, lacking);
     out->has_hashes_outer = out->hashes_outer = s->outer;
 }
 
@@ -240,7 +224,8 @@ static void emit(const struct ft_hash_set *s, const struct ft_hash_set *outer,
 {
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Hash out = FABRICTRACE__HASH__INIT;
-    char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS];
+    char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS],
+        *lacking[FT_HASH_FIELDS];
     uint64_t confirmed = s->confirmed + (outer ? outer->confirmed : 0);
     uint64_t contradicted = s->contradicted + (outer ? outer->contradicted : 0);
     const struct ft_link_set links = {s->member_count, s->speeds, s->bundles};
@@ -257,7 +242,8 @@ static void emit(const struct ft_hash_set *s, const struct ft_hash_set *outer,
     out.n_members = s->member_count;
     out.observations = s->offered;
     out.function = function;
-    fill_model(&out, outer && ft_hash_set_names_outer(s, outer) ? outer : s, inputs, never);
+    fill_model(&out, outer && ft_hash_set_names_outer(s, outer) ? outer : s, inputs, never,
+               lacking);
     out.has_hashes_qp = out.hashes_qp = s->takes_qp && !out.hashes_outer;
     if (s->flow_count && !ft_evenness(s->flows, s->flow_count, s->entry_count, &links, &even)) {
         out.has_effective_links = out.has_effective_by_chance = true;
@@ -275,7 +261,7 @@ static void emit(const struct ft_hash_set *s, const struct ft_hash_set *outer,
 /* Not of tunnels' headers: who asks for it has flows that are not sent yet. */
 static bool has_function(const struct ft_hash_set *s, const struct ft_hash_set *outer)
 {
-    return ft_hash_set_kind(s) == FT_HASH_LINEAR && !may_take_qp(s) &&
+    return ft_hash_set_kind(s) == FT_HASH_LINEAR && !ft_hash_set_may_take_qp(s) &&
            !(outer && ft_hash_set_names_outer(s, outer));
 }
 

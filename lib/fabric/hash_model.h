@@ -65,6 +65,13 @@ enum ft_hash_kind {
     FT_HASH_TABLE, /* not linear: only flows that were seen are known */
 };
 
+/* Why flows leave it open whether a choice is linear. */
+enum ft_hash_lack {
+    FT_HASH_LACKS_NOTHING,
+    FT_HASH_LACKS_FLOWS,  /* any function that is linear, or nearly any, would fit so few */
+    FT_HASH_LACKS_VALUES, /* a part of the header has too few values */
+};
+
 struct ft_hash_row {
     struct ft_hash_input in;
     uint16_t bit; /* the first that is set in it; rows are in the order of these */
@@ -87,6 +94,11 @@ struct ft_hash_model {
     uint32_t unproven; /* a bit for each part: of others than were seen nothing is known */
     uint32_t *seen;    /* digests of the values of unproven parts, each part's in order */
     uint32_t seen_at[FT_HASH_PARTS + 1]; /* where a part's begin */
+    /* Of an unknown one. At least so many more flows are lacking, for each direction that they add
+     * to those that are known adds one; or values of these fields together, a bit each: fewer only
+     * where flows that differ in the others alone take different links. */
+    enum ft_hash_lack lack;
+    uint32_t lack_least, lack_fields;
 };
 
 /* Learns from flows, of which none is given twice, between `members` links. Up to one flow in fifty

@@ -121,6 +121,27 @@ static bool is_ruled_out(const struct ft_hash_model *m, uint32_t part, size_t va
     return values > fitted && (double)(values - 1 - fitted) * bits >= needed;
 }
 
+/* How many more would, at least: more bits of the index than these links have there cannot be. */
+static uint32_t values_lacking(const struct ft_hash_model *m, uint32_t part, size_t values,
+                               uint32_t rank, uint32_t members)
+{
+    double needed = part < ONES ? ONE_PROOF_BITS : TWO_PROOF_BITS;
+    uint32_t fitted = m->index_bits ? rank : 0;
+    uint32_t enough = fitted + 1 + (uint32_t)ceil(needed / ceil(log2(members)));
+
+    return enough > values ? enough - (uint32_t)values : 1;
+}
+
+/* The part that lacks most is named: each flow brings a value of all parts. */
+static void lack_values(struct ft_hash_model *m, uint32_t part, uint32_t least)
+{
+    if (m->lack == FT_HASH_LACKS_VALUES && m->lack_least >= least)
+        return;
+    m->lack = FT_HASH_LACKS_VALUES;
+    m->lack_least = least;
+    m->lack_fields = parts[part];
+}
+
 int ft_hash_prove(struct ft_hash_model *m, const struct ft_hash_flow *const *flows, size_t count,
                   uint32_t members, uint32_t seen_parts, bool *linear)
 {
@@ -139,6 +160,8 @@ int ft_hash_prove(struct ft_hash_model *m, const struct ft_hash_flow *const *flo
         rc = ft_hash_depends(m, ALL & ~parts[part], &depends);
         m->seen_at[part] = used;
         *linear &= depends || proven;
+        if (!depends && !proven)
+            lack_values(m, part, values_lacking(m, part, n, rank, members));
         if (!proven || seen_parts >> part & 1) {
             m->unproven |= 1u << part;
             used += (uint32_t)n;

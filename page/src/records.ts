@@ -486,6 +486,9 @@ export interface Hash {
     effective_by_chance?: number;
     hashes_qp?: boolean;
     hashes_outer?: boolean;
+    reason?: string;
+    more_least?: number;
+    lacking?: string[];
 }
 
 export interface QueuePair {

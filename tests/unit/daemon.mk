@@ -315,6 +315,12 @@ tests_unit_check_hashes_gone_SOURCES = tests/unit/check_hashes_gone.c tests/unit
 tests_unit_check_hashes_gone_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_hashes_gone_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_hashes_why
+TESTS += tests/unit/check_hashes_why
+tests_unit_check_hashes_why_SOURCES = tests/unit/check_hashes_why.c tests/unit/switch_hashes.h tests/unit/unit.h
+tests_unit_check_hashes_why_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_hashes_why_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_hashes_grown
 TESTS += tests/unit/check_hashes_grown
 tests_unit_check_hashes_grown_SOURCES = tests/unit/check_hashes_grown.c \

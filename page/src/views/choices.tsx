@@ -79,12 +79,35 @@ export function SpreadOf({ job }: { job: string }): JSX.Element | null {
 }
 
 const MODELS: Record<string, string> = {
-    unknown: 'not known: too few flows were seen, or predictions of them were wrong too often',
+    unknown: 'not known',
     linear: 'a linear hash of the header: links of new flows can be predicted',
     table: 'not linear: only the links of flows that were seen are known',
 };
 
-const INPUTS: Record<string, string> = { src: 'source address', dst: 'destination address', sport: 'source port', entry: 'port of entry' };
+const INPUTS: Record<string, string> = {
+    src: 'source address', dst: 'destination address', sport: 'source port', entry: 'port of entry',
+    outer_src: "tunnel's source address", outer_dst: "tunnel's destination address", outer_sport: "tunnel's source port",
+};
+
+const REASONS: Record<string, string> = {
+    few_flows: 'too few flows were seen',
+    few_values: 'too few values of a part of the header were seen, which may choose by another hash',
+    few_predicted: 'too few flows that the model did not know were held against it',
+    wrong: 'more than 1 % of the flows that the model did not know were on another link',
+    few_agree: 'too few flows are as the model says',
+    queue_pairs: 'nothing shows that the destination queue pair is not hashed, too',
+    contradicted: 'flows of late were on another link than the model says',
+};
+
+const inputs = (names?: string[]) => (names ?? []).map((i) => INPUTS[i] ?? i).join(', ');
+
+/** Why links of new flows are not predicted; how much more it takes is a bound. */
+function notPredicted(h: Hash): string {
+    const of = (h.lacking ?? []).length > 0 ? `: ${inputs(h.lacking)}` : '';
+    const what = h.reason === 'few_values' ? 'value' : 'flow';
+    const more = h.more_least === undefined ? '' : `; at least ${plural(h.more_least, `more ${what}`)} needed`;
+    return `${REASONS[h.reason ?? ''] ?? h.reason ?? ''}${of}${more}`;
+}
 
 /** Of one group, as it is known now. */
 export function HashOf({ group }: { group: string }): JSX.Element | null {
@@ -97,7 +120,8 @@ export function HashOf({ group }: { group: string }): JSX.Element | null {
                 <Facts key={(h.members ?? []).join()} of={[
                     ['Members', (h.members ?? []).join(', ') || 'not known'],
                     ['Choice', MODELS[h.model ?? ''] ?? h.model ?? 'not known'],
-                    (h.inputs ?? []).length > 0 && ['Depends on', h.inputs?.map((i) => INPUTS[i] ?? i).join(', ')],
+                    (h.inputs ?? []).length > 0 && ['Depends on', inputs(h.inputs)],
+                    h.reason !== undefined && ['Not used to predict', notPredicted(h)],
                     h.accuracy !== undefined && ['Predicted', `${percent(h.accuracy)} of ${plural(h.predicted ?? 0, 'flow')} rightly`],
                     h.effective_links !== undefined && h.effective_by_chance !== undefined && ['Even, given the port of entry',
                         `${h.effective_links.toFixed(1)} of ${plural((h.members ?? []).length, 'link')}; by chance ${h.effective_by_chance.toFixed(1)}`],
