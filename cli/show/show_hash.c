@@ -85,7 +85,7 @@ static void why_cell(struct ft_grid *grid, const struct ft_value *record)
         {"wrong", "wrong too often"},
         {"few_agree", "too few bear it out"},
         {"queue_pairs", "queue pairs may be hashed"},
-        {"contradicted", "wrong of late"},
+        {"contradicted", "wrong recently"},
     };
     const char *reason = ft_value_str(record, "reason"), *text = reason;
     char lacking[LIST_BYTES], more[64] = "";
@@ -100,7 +100,7 @@ static void why_cell(struct ft_grid *grid, const struct ft_value *record)
             text = whys[i].text;
     if (ft_value_uint(record, "more_least", &least))
         snprintf(more, sizeof(more), ": at least %" PRIu64 " more", least);
-    ft_grid_cell(grid, FT_PLAIN, "%s%s%s%s", text, list_text(lacking, record, "lacking") ? " " : "",
+    ft_grid_cell(grid, FT_PLAIN, "%s%s%s%s", text, list_text(lacking, record, "few_of") ? " " : "",
                  lacking, more);
 }
 

@@ -83,7 +83,7 @@ static void fill_inputs(Fabrictrace__Hash *out, char *inputs[FT_HASH_FIELDS],
 }
 
 static void fill_why(Fabrictrace__Hash *out, const struct ft_hash_set *s,
-                     char *lacking[FT_HASH_FIELDS])
+                     char *few_of[FT_HASH_FIELDS])
 {
     static const Fabrictrace__HashReason reasons[] = {
         [FT_HASH_WHY_FEW_FLOWS] = FABRICTRACE__HASH_REASON__HASH_REASON_FEW_FLOWS,
@@ -102,8 +102,8 @@ static void fill_why(Fabrictrace__Hash *out, const struct ft_hash_set *s,
     out->reason = reasons[why.reason];
     out->has_more_least = why.more_least > 0;
     out->more_least = why.more_least;
-    out->lacking = lacking;
-    out->n_lacking = name_fields(s, why.fields, lacking);
+    out->few_of = few_of;
+    out->n_few_of = name_fields(s, why.fields, few_of);
 }
 
 static void fill_linear(Fabrictrace__Hash *out, const struct ft_hash_set *s,
@@ -200,7 +200,7 @@ static bool fill_function(struct function *f, const struct ft_hash_set *s)
 
 /* What is known of its model. */
 static void fill_model(Fabrictrace__Hash *out, const struct ft_hash_set *s,
-                       char *inputs[FT_HASH_FIELDS], char **never, char *lacking[FT_HASH_FIELDS])
+                       char *inputs[FT_HASH_FIELDS], char **never, char *few_of[FT_HASH_FIELDS])
 {
     enum ft_hash_kind kind = ft_hash_set_kind(s);
 
@@ -214,7 +214,7 @@ static void fill_model(Fabrictrace__Hash *out, const struct ft_hash_set *s,
         out->accuracy = s->right / s->predicted;
         out->trusted = ft_hash_set_is_trusted(s);
     }
-    fill_why(out, s, lacking);
+    fill_why(out, s, few_of);
     out->has_hashes_outer = out->hashes_outer = s->outer;
 }
 
@@ -225,7 +225,7 @@ static void emit(const struct ft_hash_set *s, const struct ft_hash_set *outer,
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Hash out = FABRICTRACE__HASH__INIT;
     char *members[FT_HASH_MEMBERS_MAX], *never[FT_HASH_MEMBERS_MAX], *inputs[FT_HASH_FIELDS],
-        *lacking[FT_HASH_FIELDS];
+        *few_of[FT_HASH_FIELDS];
     uint64_t confirmed = s->confirmed + (outer ? outer->confirmed : 0);
     uint64_t contradicted = s->contradicted + (outer ? outer->contradicted : 0);
     const struct ft_link_set links = {s->member_count, s->speeds, s->bundles};
@@ -242,8 +242,7 @@ static void emit(const struct ft_hash_set *s, const struct ft_hash_set *outer,
     out.n_members = s->member_count;
     out.observations = s->offered;
     out.function = function;
-    fill_model(&out, outer && ft_hash_set_names_outer(s, outer) ? outer : s, inputs, never,
-               lacking);
+    fill_model(&out, outer && ft_hash_set_names_outer(s, outer) ? outer : s, inputs, never, few_of);
     out.has_hashes_qp = out.hashes_qp = s->takes_qp && !out.hashes_outer;
     if (s->flow_count && !ft_evenness(s->flows, s->flow_count, s->entry_count, &links, &even)) {
         out.has_effective_links = out.has_effective_by_chance = true;

@@ -74,19 +74,19 @@ static uint32_t beyond(double enough, double there)
     return there < enough ? (uint32_t)ceil(enough - there) : 0;
 }
 
-/* So many were lacking when it was learnt; where as many came since, it has to be learnt anew. */
-static uint32_t still(const struct ft_hash_set *s, uint32_t lacking)
+/* So many were missing when it was learnt; where as many came since, it has to be learnt anew. */
+static uint32_t still(const struct ft_hash_set *s, uint32_t missing)
 {
-    return lacking > s->fresh ? lacking - s->fresh : ft_hash_set_due_in(s);
+    return missing > s->fresh ? lacking - s->fresh : ft_hash_set_due_in(s);
 }
 
-static struct ft_hash_why lacking(const struct ft_hash_set *s)
+static struct ft_hash_why short_of(const struct ft_hash_set *s)
 {
     const struct ft_hash_model *m = &s->model;
 
-    if (m->lack == FT_HASH_LACKS_VALUES)
-        return (struct ft_hash_why){FT_HASH_WHY_FEW_VALUES, m->lack_least, m->lack_fields};
-    return (struct ft_hash_why){FT_HASH_WHY_FEW_FLOWS, still(s, m->lack_least), 0};
+    if (m->short_of == FT_HASH_SHORT_OF_VALUES)
+        return (struct ft_hash_why){FT_HASH_WHY_FEW_VALUES, m->short_least, m->short_fields};
+    return (struct ft_hash_why){FT_HASH_WHY_FEW_FLOWS, still(s, m->short_least), 0};
 }
 
 /* When it is learnt anew, what is held out is predicted anew, and more of it may be. */
@@ -120,7 +120,7 @@ struct ft_hash_why ft_hash_set_why(const struct ft_hash_set *s)
     if (s->model.kind == FT_HASH_TABLE)
         return none;
     if (s->model.kind == FT_HASH_UNKNOWN)
-        return lacking(s);
+        return short_of(s);
     if (s->predicted < PREDICTED_LEAST)
         return few_predicted(s, PREDICTED_LEAST);
     if (!is_right(s))

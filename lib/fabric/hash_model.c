@@ -185,11 +185,11 @@ static size_t proof_of(size_t rows)
     return rows + FT_HASH_PROOF + 1;
 }
 
-static void lack_flows(struct ft_hash_model *m, size_t enough, size_t count)
+static void short_of_flows(struct ft_hash_model *m, size_t enough, size_t count)
 {
-    m->lack = FT_HASH_LACKS_FLOWS;
-    m->lack_least = enough > count ? (uint32_t)(enough - count) : 1;
-    m->lack_fields = 0;
+    m->short_of = FT_HASH_SHORT_OF_FLOWS;
+    m->short_least = enough > count ? (uint32_t)(enough - count) : 1;
+    m->short_fields = 0;
 }
 
 /* Learns from flows in an order that it may change. */
@@ -205,14 +205,14 @@ static int learn(struct ft_hash_model *m, const struct ft_hash_flow **flows, siz
         !fit_most(m, flows, count, needed, members, &agreed))
         m->kind = FT_HASH_TABLE;
     if (m->kind == FT_HASH_UNKNOWN)
-        lack_flows(m, proof_of(rank), count);
+        short_of_flows(m, proof_of(rank), count);
     if (m->kind != FT_HASH_LINEAR)
         return 0;
     rc = ft_hash_prove(m, flows, agreed, members, seen_parts, &linear);
     if (rc || !linear || agreed < proof_of(m->row_count))
         m->kind = FT_HASH_UNKNOWN;
     if (!rc && agreed < proof_of(m->row_count))
-        lack_flows(m, proof_of(m->row_count), agreed);
+        short_of_flows(m, proof_of(m->row_count), agreed);
     return rc;
 }
 
@@ -224,10 +224,10 @@ int ft_hash_learn_seen(struct ft_hash_model *m, const struct ft_hash_flow *flows
     int rc = -ENOMEM;
 
     memset(m, 0, sizeof(*m));
-    lack_flows(m, proof_of(0), 0);
+    short_of_flows(m, proof_of(0), 0);
     if (count == 0)
         return 0;
-    m->lack = FT_HASH_LACKS_NOTHING;
+    m->short_of = FT_HASH_SHORT_OF_NOTHING;
     order = calloc(count, sizeof(*order)); /* NOLINT(bugprone-sizeof-expression) */
     m->rows = calloc(FT_HASH_BITS, sizeof(*m->rows));
     for (size_t i = 0; order && i < count; i++)

@@ -66,10 +66,10 @@ enum ft_hash_kind {
 };
 
 /* Why flows leave it open whether a choice is linear. */
-enum ft_hash_lack {
-    FT_HASH_LACKS_NOTHING,
-    FT_HASH_LACKS_FLOWS,  /* any function that is linear, or nearly any, would fit so few */
-    FT_HASH_LACKS_VALUES, /* a part of the header has too few values */
+enum ft_hash_short {
+    FT_HASH_SHORT_OF_NOTHING,
+    FT_HASH_SHORT_OF_FLOWS,  /* any function that is linear, or nearly any, would fit so few */
+    FT_HASH_SHORT_OF_VALUES, /* a part of the header has too few values */
 };
 
 struct ft_hash_row {
@@ -94,11 +94,11 @@ struct ft_hash_model {
     uint32_t unproven; /* a bit for each part: of others than were seen nothing is known */
     uint32_t *seen;    /* digests of the values of unproven parts, each part's in order */
     uint32_t seen_at[FT_HASH_PARTS + 1]; /* where a part's begin */
-    /* Of an unknown one. At least so many more flows are lacking, for each direction that they add
+    /* Of an unknown one. At least so many more flows are needed, for each direction that they add
      * to those that are known adds one; or values of these fields together, a bit each: fewer only
      * where flows that differ in the others alone take different links. */
-    enum ft_hash_lack lack;
-    uint32_t lack_least, lack_fields;
+    enum ft_hash_short short_of;
+    uint32_t short_least, short_fields;
 };
 
 /* Learns from flows, of which none is given twice, between `members` links. Up to one flow in fifty

@@ -122,8 +122,8 @@ static bool is_ruled_out(const struct ft_hash_model *m, uint32_t part, size_t va
 }
 
 /* How many more would, at least: more bits of the index than these links have there cannot be. */
-static uint32_t values_lacking(const struct ft_hash_model *m, uint32_t part, size_t values,
-                               uint32_t rank, uint32_t members)
+static uint32_t values_short(const struct ft_hash_model *m, uint32_t part, size_t values,
+                             uint32_t rank, uint32_t members)
 {
     double needed = part < ONES ? ONE_PROOF_BITS : TWO_PROOF_BITS;
     uint32_t fitted = m->index_bits ? rank : 0;
@@ -132,14 +132,14 @@ static uint32_t values_lacking(const struct ft_hash_model *m, uint32_t part, siz
     return enough > values ? enough - (uint32_t)values : 1;
 }
 
-/* The part that lacks most is named: each flow brings a value of all parts. */
-static void lack_values(struct ft_hash_model *m, uint32_t part, uint32_t least)
+/* The part that is short of most is named: each flow brings a value of all parts. */
+static void short_of_values(struct ft_hash_model *m, uint32_t part, uint32_t least)
 {
-    if (m->lack == FT_HASH_LACKS_VALUES && m->lack_least >= least)
+    if (m->short_of == FT_HASH_SHORT_OF_VALUES && m->short_least >= least)
         return;
-    m->lack = FT_HASH_LACKS_VALUES;
-    m->lack_least = least;
-    m->lack_fields = parts[part];
+    m->short_of = FT_HASH_SHORT_OF_VALUES;
+    m->short_least = least;
+    m->short_fields = parts[part];
 }
 
 int ft_hash_prove(struct ft_hash_model *m, const struct ft_hash_flow *const *flows, size_t count,
@@ -161,7 +161,7 @@ int ft_hash_prove(struct ft_hash_model *m, const struct ft_hash_flow *const *flo
         m->seen_at[part] = used;
         *linear &= depends || proven;
         if (!depends && !proven)
-            lack_values(m, part, values_lacking(m, part, n, rank, members));
+            short_of_values(m, part, values_short(m, part, n, rank, members));
         if (!proven || seen_parts >> part & 1) {
             m->unproven |= 1u << part;
             used += (uint32_t)n;

@@ -488,7 +488,7 @@ export interface Hash {
     hashes_outer?: boolean;
     reason?: string;
     more_least?: number;
-    lacking?: string[];
+    few_of?: string[];
 }
 
 export interface QueuePair {

@@ -103,7 +103,7 @@ const inputs = (names?: string[]) => (names ?? []).map((i) => INPUTS[i] ?? i).jo
 
 /** Why links of new flows are not predicted; how much more it takes is a bound. */
 function notPredicted(h: Hash): string {
-    const of = (h.lacking ?? []).length > 0 ? `: ${inputs(h.lacking)}` : '';
+    const of = (h.few_of ?? []).length > 0 ? `: ${inputs(h.few_of)}` : '';
     const what = h.reason === 'few_values' ? 'value' : 'flow';
     const more = h.more_least === undefined ? '' : `; at least ${plural(h.more_least, `more ${what}`)} needed`;
     return `${REASONS[h.reason ?? ''] ?? h.reason ?? ''}${of}${more}`;
