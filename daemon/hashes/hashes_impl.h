@@ -32,7 +32,7 @@ struct ft_hash_set {
     struct ft_hash_flow *flows;
     uint32_t flow_count, flow_size;
     uint32_t learnt_count; /* there were so many when it was last learnt */
-    uint32_t fresh;        /* came since, also in the place of others */
+    uint32_t fresh;        /* came since, also instead of others */
     uint64_t drawn_from;   /* the list is of so many flows, by chance */
     struct ft_hash_model model;
     uint64_t offered; /* flows, whether they are kept or not */

@@ -151,9 +151,9 @@ static bool is_kept(struct ft_hash_set *s, const struct ft_hash_flow *flow)
     return false;
 }
 
-/* Each flow of all is kept with the same chance (algorithm R, Vitter 1985), so that what the first
- * ones lack is found in others. Not the newest: when a link comes those that move to it come
- * together, and of them alone it seems that all flows take it. */
+/* Each flow of all is kept with the same chance (algorithm R, Vitter 1985), so that others are
+ * there than the first ones. Not the newest: when a link comes those that move to it come together,
+ * and of them alone it seems that all flows take it. */
 static void replace(struct ft_hash_set *s, const struct ft_hash_flow *flow)
 {
     uint64_t at = ft_mix(s->key + s->drawn_from) % s->drawn_from;

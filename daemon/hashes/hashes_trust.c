@@ -77,7 +77,7 @@ static uint32_t beyond(double enough, double there)
 /* So many were missing when it was learnt; where as many came since, it has to be learnt anew. */
 static uint32_t still(const struct ft_hash_set *s, uint32_t missing)
 {
-    return missing > s->fresh ? lacking - s->fresh : ft_hash_set_due_in(s);
+    return missing > s->fresh ? missing - s->fresh : ft_hash_set_due_in(s);
 }
 
 static struct ft_hash_why short_of(const struct ft_hash_set *s)
@@ -105,7 +105,7 @@ static struct ft_hash_why few_agree(const struct ft_hash_set *s)
         FT_HASH_WHY_FEW_AGREE, lesser(beyond(AGREED_LEAST, s->agreed), kept > due ? kept : due), 0};
 }
 
-/* Each flow shows one thing more at most, and as many bits of its link as tell the links apart. */
+/* Each flow shows one thing more at most, and as many bits of its link as distinguish the links. */
 static struct ft_hash_why queue_pairs(const struct ft_hash_set *s)
 {
     double enough = ceil(QP_PROOF_BITS / ceil(log2(s->member_count)));
