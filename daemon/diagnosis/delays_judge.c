@@ -9,12 +9,14 @@
 #include "daemon/diagnosis/delays.h"
 #include "daemon/diagnosis/recent.h"
 #include "lib/base/task.h"
+#include "lib/diagnosis/slowness.h"
 #include "lib/diagnosis/stats.h"
 
 #define FRESH_MS   20000
 #define VALUES_MIN 3
 #define LIKE       4 /* pairs of a kind that a reference is made of */
-#define PAST_MIN   6 /* looks that know what is usual */
+#define PAST_MIN   6 /* looks that know what is usual, */
+#define NOISE_MIN  9 /* and how much it comes and goes */
 #define PAST_MAX   20
 /* Agents give a median to within a fifth: what is only that much apart may be equal. */
 #define LEAST   1.5
@@ -24,8 +26,10 @@
  * is looked for. */
 #define MOST     0.6
 #define NOISES   3.0 /* the bar */
+#define FEW      3.0 /* looks have seen little of what comes and goes */
 #define LASTS_MS 8000
 #define FORGETS  0.98 /* a look, some seconds */
+#define ALL      0.25 /* so few have changed by less: all have changed by that */
 
 /* A cell of the job's matrix, of one kind. */
 struct entry {
@@ -224,36 +228,41 @@ static void make_cells(struct table *t, const struct ft_delays_paths *paths)
     }
 }
 
-/* Whether a pair that is blamed may be named: it was otherwise before, or it is far off. */
-static bool holds(const struct entry *e, const struct ft_blame *b, bool *changed)
-{
-    *changed = e->cell->usual_count >= PAST_MIN && e->raw - e->cell->usual > log(CHANGED);
-    return *changed || (!e->alone && b->ratio >= ALWAYS);
-}
-
-/* What the centre of the matrix was before, where that is known of most pairs; else NAN. */
+/* What the centre of the matrix was before, where that is known of most pairs; else NAN. What all
+ * have become slower by is none of their fault: it counts as if it had always been so. */
 static double past_of(struct table *t)
 {
+    double middle;
     size_t n = 0;
 
-    for (size_t i = 0; i < t->entry_count; i++)
-        if (!t->entries[i].alone && t->entries[i].cell->usual_count >= PAST_MIN)
-            t->room[n++] = t->entries[i].raw - t->entries[i].cell->usual;
+    for (size_t i = 0; i < t->cell_count; i++) {
+        const struct entry *e = &t->entries[t->entry_of[i]];
+
+        if (!e->alone && e->cell->usual_count >= PAST_MIN)
+            t->room[n++] = e->raw - e->cell->usual;
+    }
     ft_task_spend(t->task, 1 + n / 4);
-    return n > 0 && n >= t->entry_count / 2 ? -ft_median(t->room, n) : NAN;
+    if (n == 0 || 2 * n < t->cell_count)
+        return NAN;
+    middle = ft_median(t->room, n);
+    return fmax(ft_quantile(t->room, n, ALL), 0) - middle;
 }
 
 /* How far most pairs were from what is usual for them lately, at most, beside what all were. NAN:
  * of too few it is known what is usual. */
 static double noise_of(struct table *t)
 {
+    size_t n = 0, enough = 0;
     double common;
-    size_t n = 0;
 
-    for (size_t i = 0; i < t->entry_count; i++)
-        if (t->entries[i].cell->usual_count >= PAST_MIN)
-            t->room[n++] = t->entries[i].raw - t->entries[i].cell->usual;
-    if (n == 0 || (double)n < MOST * (double)t->entry_count)
+    for (size_t i = 0; i < t->entry_count; i++) {
+        const struct ft_delays_cell *cell = t->entries[i].cell;
+
+        enough += cell->usual_count >= NOISE_MIN;
+        if (cell->usual_count >= PAST_MIN)
+            t->room[n++] = t->entries[i].raw - cell->usual;
+    }
+    if (n == 0)
         return NAN;
     ft_task_spend(t->task, 1 + n / 4);
     common = ft_median(t->room, n);
@@ -265,10 +274,10 @@ static double noise_of(struct table *t)
             continue;
         cell->wobble = fmaxf((float)FORGETS * cell->wobble,
                              (float)fabs(t->entries[i].raw - cell->usual - common));
-        t->room[n++] = (double)cell->wobble;
+        t->room[n++] = (double)cell->wobble * (1 + FEW / (cell->usual_count - PAST_MIN + 1.0));
     }
     ft_task_spend(t->task, 1 + n / 4);
-    return ft_quantile(t->room, n, MOST);
+    return (double)enough < MOST * (double)t->entry_count ? NAN : ft_quantile(t->room, n, MOST);
 }
 
 static void learn(struct table *t, const struct ft_blames *blames, int64_t now_ms)
@@ -294,6 +303,74 @@ static void learn(struct table *t, const struct ft_blames *blames, int64_t now_m
     }
 }
 
+/* The middle of what a pair took since then; false: it has not sent. */
+static bool middle_since(const struct ft_delays_cell *cell, int64_t since_ms, int64_t now_ms,
+                         double *middle)
+{
+    double values[FT_DELAYS_VALUES];
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < cell->count; i++)
+        if (cell->times_ms[i] >= since_ms && cell->times_ms[i] <= now_ms)
+            values[n++] = (double)cell->values[i];
+    if (n == 0)
+        return false;
+    *middle = ft_median(values, n);
+    return true;
+}
+
+/* What one has to have become slower by since then to stand out from others that are not slow, and
+ * what these became slower by: they differ as well. Medians of the last seconds follow late what
+ * changes: what others took since then shows that it is not one pair that does. */
+static double changed_bar(struct table *t, const struct ft_blames *blames, int64_t since_ms,
+                          int64_t now_ms, double *common)
+{
+    double middle;
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->cell_count; i++) {
+        const struct entry *e = &t->entries[t->entry_of[i]];
+
+        if (!blames->slow[i] && e->cell->usual_count >= PAST_MIN &&
+            middle_since(e->cell, since_ms, now_ms, &middle))
+            t->room[n++] = middle - e->cell->usual;
+    }
+    ft_task_spend(t->task, 1 + t->cell_count / 2);
+    *common = n ? fmax(ft_median(t->room, n), 0) : 0;
+    return ft_slowness_bar(t->room, n, 0);
+}
+
+/* What one has to be slower by to stand out from them where it was never otherwise. */
+static double always_bar(struct table *t, const struct ft_blames *blames)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->cell_count; i++)
+        if (!blames->slow[i])
+            t->room[n++] = t->entries[t->entry_of[i]].value;
+    ft_task_spend(t->task, 1 + t->cell_count / 4);
+    return fmax(log(ALWAYS), ft_slowness_bar(t->room, n, 0));
+}
+
+/* Whether a pair that is blamed may be named: it was otherwise before, beside what others became
+ * slower by meanwhile, or it is far off. */
+static bool holds(struct table *t, const struct ft_blames *blames, const struct ft_blame *b,
+                  int64_t now_ms, bool *changed)
+{
+    const struct entry *e = &t->entries[t->entry_of[b->cell]];
+    double off = e->raw - e->cell->usual, common, bar;
+
+    *changed = false;
+    if (e->cell->usual_count >= PAST_MIN) {
+        bar = changed_bar(t, blames, e->cell->slow_ms ? e->cell->slow_ms : slow_since_ms(e), now_ms,
+                          &common);
+        *changed = off >= bar && off - common > log(CHANGED);
+        if (!*changed && off - common > log(CHANGED))
+            return false;
+    }
+    return *changed || (!e->alone && log(b->ratio) >= always_bar(t, blames));
+}
+
 static void add_found(struct table *t, const struct ft_blames *blames, int64_t now_ms,
                       struct ft_delays_noise *noise,
                       struct ft_delays_verdict out[FT_DELAYS_VERDICTS], size_t *count)
@@ -304,7 +381,7 @@ static void add_found(struct table *t, const struct ft_blames *blames, int64_t n
         struct ft_delays_verdict *v = &out[*count];
         bool changed;
 
-        if (!holds(e, b, &changed))
+        if (!holds(t, blames, b, now_ms, &changed))
             continue;
         if (!e->cell->slow_ms)
             e->cell->slow_ms = slow_since_ms(e);

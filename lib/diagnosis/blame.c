@@ -463,7 +463,7 @@ int ft_blame_find(const struct ft_blame_cell *cells, size_t count, uint32_t ends
     ft_polish_free(&c.polish);
     free(c.polished);
     free(c.excess);
-    free(c.slow);
+    out->slow = c.slow;
     free(c.explained);
     free(c.room);
     free(c.crossings);
@@ -476,5 +476,6 @@ void ft_blames_free(struct ft_blames *blames)
 {
     free(blames->items);
     free(blames->acquitted);
+    free(blames->slow);
     *blames = (struct ft_blames){0};
 }

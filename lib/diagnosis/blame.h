@@ -56,6 +56,7 @@ struct ft_blames {
     double bar; /* logarithm above which a pair counted as slow */
     /* Ends that pairs of theirs acquit: of end i [2 * i] as a sender, [2 * i + 1] as a receiver. */
     bool *acquitted;
+    bool *slow; /* of each pair: above the bar */
 };
 
 /* least: the least logarithm that counts as slow. usual: what the centre of the matrix was before,

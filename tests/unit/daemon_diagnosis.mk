@@ -128,6 +128,12 @@ tests_unit_check_delays_SOURCES = tests/unit/check_delays.c tests/unit/unit.h
 tests_unit_check_delays_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_delays_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_delays_judge
+TESTS += tests/unit/check_delays_judge
+tests_unit_check_delays_judge_SOURCES = tests/unit/check_delays_judge.c tests/unit/unit.h
+tests_unit_check_delays_judge_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_delays_judge_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS) -lm
+
 check_PROGRAMS += tests/unit/check_stalled
 TESTS += tests/unit/check_stalled
 tests_unit_check_stalled_SOURCES = tests/unit/check_stalled.c tests/unit/unit.h
