@@ -61,7 +61,7 @@ static bool sends(const struct job *job, uint32_t from, uint32_t to)
            (apart != 0 && job->to == ALL);
 }
 
-static uint64_t takes_ns(const struct job *job, unsigned second, uint32_t from, uint32_t to)
+static uint64_t takes_ns(const struct job *job, unsigned second, uint32_t from)
 {
     double ns = 50000 * exp(job->chance * gauss());
 
@@ -87,7 +87,7 @@ static void send_one(const struct job *job, struct ft_recent *recent, unsigned s
         peer->peer = to;
         peer->sent_bytes = 1 << 20;
         peer->sent_messages = 4;
-        peer->step_median_ns = takes_ns(job, second, from, to);
+        peer->step_median_ns = takes_ns(job, second, from);
         list[c.n_peers++] = peer;
     }
     c.comm_id = (char *)(uintptr_t) "c0";
