@@ -15,18 +15,19 @@
 /* An operation takes as long as the slowest of its transfers. */
 #define OF_MANY 1.5
 
-static uint32_t links_of(const void *arg, const struct ft_recent_rank *from, uint32_t to,
-                         const uint32_t **ports, uint32_t *last)
+static void links_of(const void *arg, const struct ft_recent_rank *from, uint32_t to,
+                     struct ft_blame_cell *cell)
 {
     const struct ft_witnesses *w = arg;
     struct ft_pair_path path;
 
     if (!w->pairs || !ft_pair_links_path(w->pairs, from->comm_id, from->rank, to, &path) ||
         path.unsure)
-        return 0;
-    *ports = path.ports;
-    *last = path.last;
-    return path.count;
+        return;
+    cell->links = path.ports;
+    cell->link_count = path.count;
+    cell->partly = path.partly;
+    cell->last = path.last;
 }
 
 /* The link comes first; the pairs and links that it explains are left out, ends are not. */

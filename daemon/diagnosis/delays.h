@@ -65,10 +65,10 @@ struct ft_task;
 struct ft_recent_job;
 struct ft_recent_rank;
 
-/* Who knows by which links a pair's flows certainly go: fills ports, which stay good. */
+/* Who knows by which links a pair's flows certainly go: fills those of a cell, which stay good. */
 struct ft_delays_paths {
-    uint32_t (*of)(const void *arg, const struct ft_recent_rank *from, uint32_t to,
-                   const uint32_t **ports, uint32_t *last);
+    void (*of)(const void *arg, const struct ft_recent_rank *from, uint32_t to,
+               struct ft_blame_cell *cell);
     const void *arg;
 };
 

@@ -15,8 +15,7 @@
 #define FRESH_MS   20000
 #define VALUES_MIN 3
 #define LIKE       4 /* pairs of a kind that a reference is made of */
-#define PAST_MIN   6 /* looks that know what is usual, */
-#define NOISE_MIN  9 /* and how much it comes and goes */
+#define PAST_MIN   6 /* looks that know what is usual */
 #define PAST_MAX   20
 /* Agents give a median to within a fifth: what is only that much apart may be equal. */
 #define LEAST   1.5
@@ -223,7 +222,7 @@ static void make_cells(struct table *t, const struct ft_delays_paths *paths)
                                        .to = e->to,
                                        .before =
                                            first_ms != INT64_MAX && newest_ms(e->cell) < first_ms};
-        cell->link_count = paths->of(paths->arg, e->rank, e->cell->peer, &cell->links, &cell->last);
+        paths->of(paths->arg, e->rank, e->cell->peer, cell);
         t->entry_of[t->cell_count++] = (uint32_t)i;
     }
 }
@@ -252,17 +251,13 @@ static double past_of(struct table *t)
  * of too few it is known what is usual. */
 static double noise_of(struct table *t)
 {
-    size_t n = 0, enough = 0;
     double common;
+    size_t n = 0;
 
-    for (size_t i = 0; i < t->entry_count; i++) {
-        const struct ft_delays_cell *cell = t->entries[i].cell;
-
-        enough += cell->usual_count >= NOISE_MIN;
-        if (cell->usual_count >= PAST_MIN)
-            t->room[n++] = t->entries[i].raw - cell->usual;
-    }
-    if (n == 0)
+    for (size_t i = 0; i < t->entry_count; i++)
+        if (t->entries[i].cell->usual_count >= PAST_MIN)
+            t->room[n++] = t->entries[i].raw - t->entries[i].cell->usual;
+    if (n == 0 || (double)n < MOST * (double)t->entry_count)
         return NAN;
     ft_task_spend(t->task, 1 + n / 4);
     common = ft_median(t->room, n);
@@ -277,7 +272,7 @@ static double noise_of(struct table *t)
         t->room[n++] = (double)cell->wobble * (1 + FEW / (cell->usual_count - PAST_MIN + 1.0));
     }
     ft_task_spend(t->task, 1 + n / 4);
-    return (double)enough < MOST * (double)t->entry_count ? NAN : ft_quantile(t->room, n, MOST);
+    return ft_quantile(t->room, n, MOST);
 }
 
 static void learn(struct table *t, const struct ft_blames *blames, int64_t now_ms)

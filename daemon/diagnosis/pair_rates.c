@@ -189,25 +189,14 @@ static void add_port(struct ft_pair_rates_pair *pair, uint32_t port, bool last)
     pair->crossed[i]++;
 }
 
-/* Moves what all of its flows cross to the front; of how much else it crosses. */
-static uint32_t sort_ports(struct ft_pair_rates_pair *pair)
+/* Which ports not all of its flows cross, a bit each. */
+static uint32_t partly_of(const struct ft_pair_rates_pair *pair)
 {
-    uint32_t all = 0;
+    uint32_t partly = 0;
 
-    for (uint32_t i = 0; i < pair->port_count; i++) {
-        uint32_t port = pair->ports[i];
-        bool last = pair->last[i];
-
-        if (pair->crossed[i] < pair->flows)
-            continue;
-        pair->ports[i] = pair->ports[all];
-        pair->crossed[i] = pair->crossed[all];
-        pair->last[i] = pair->last[all];
-        pair->ports[all] = port;
-        pair->last[all] = last;
-        pair->crossed[all++] = (uint16_t)pair->flows;
-    }
-    return pair->port_count - all;
+    for (uint32_t i = 0; i < pair->port_count; i++)
+        partly |= (uint32_t)(pair->crossed[i] < pair->flows) << i;
+    return partly;
 }
 
 void ft_pair_rates_flow(struct ft_pair_rates *p, struct ft_pair_rates_job *job,
@@ -287,7 +276,7 @@ static void begin_judging(struct ft_pair_rates *p, const struct ft_pair_rates_vi
         ft_pair_rate_choose(&q->rate, spans);
         q->rate.links = q->ports;
         q->rate.link_count = known ? q->port_count : 0;
-        q->rate.partly = known ? sort_ports(q) : 0;
+        q->rate.partly = known ? partly_of(q) : 0;
         q->rate.last = 0;
         for (uint32_t k = 0; k < q->rate.link_count; k++)
             q->rate.last |= (uint32_t)q->last[k] << k;

@@ -20,8 +20,7 @@ struct ft_pair_rates_pair {
     struct ft_pair_rates_pair *next;
     struct ft_pair_rate rate;
     int64_t last_ms;
-    /* What its flows cross, each counted once a window, since a number of the job's block; first
-     * what all of them do, once these are sorted. */
+    /* What its flows cross, each counted once a window, since a number of the job's block. */
     uint32_t ports[FT_PAIR_RATES_PORTS], port_count;
     uint16_t crossed[FT_PAIR_RATES_PORTS];
     bool last[FT_PAIR_RATES_PORTS]; /* whether it is the last one of a flow */

@@ -25,7 +25,8 @@ struct pair {
     bool shared; /* its flows may be another pair's */
     bool named;
     uint32_t count;
-    uint32_t ports[PORTS_MAX];
+    uint32_t ports[PORTS_MAX], crossed[PORTS_MAX]; /* by so many of its flows */
+    uint32_t flows;
     uint32_t last; /* which of them are the last of a flow, a bit each */
     uint32_t qp;
     struct ft_tuple tuple;
@@ -67,6 +68,15 @@ void ft_pair_links_begin(struct ft_pair_links *l)
     ft_table_clear(l->tables[l->filling]);
 }
 
+static uint32_t partly_of(const struct pair *pair)
+{
+    uint32_t partly = 0;
+
+    for (uint32_t i = 0; i < pair->count; i++)
+        partly |= (uint32_t)(pair->crossed[i] < pair->flows) << i;
+    return partly;
+}
+
 static struct pair_key key_of(const char *comm_id, uint32_t src, uint32_t dst)
 {
     struct pair_key key;
@@ -90,6 +100,7 @@ static void add_port(struct pair *pair, uint32_t port, bool last)
     }
     if (i == pair->count)
         pair->ports[pair->count++] = port;
+    pair->crossed[i]++;
     pair->last |= (uint32_t)last << i;
 }
 
@@ -110,6 +121,7 @@ void ft_pair_links_flow(struct ft_pair_links *l, const struct ft_join *join,
             pair->tuple = flow->tuple;
             pair->qp = ft_flow_src_qp(flow);
         }
+        pair->flows++;
         pair->shared |= n > 1 || more;
         if (pair->shared || flow->state != FT_PATH_RESOLVED)
             pair->unsure = true;
@@ -203,6 +215,7 @@ bool ft_pair_links_path(const struct ft_pair_links *l, const char *comm_id, uint
     *path = (struct ft_pair_path){.ports = pair->ports,
                                   .count = pair->count,
                                   .last = pair->last,
+                                  .partly = partly_of(pair),
                                   .unsure = pair->unsure,
                                   .tuple = pair->tuple,
                                   .qp = pair->qp};

@@ -34,7 +34,8 @@ struct ft_pair_load {
 /* Where the flows of a pair went. */
 struct ft_pair_path {
     const uint32_t *ports; /* egress ports of the present topology, each once */
-    uint32_t count, last;  /* last: ports to the receiver, a bit each */
+    /* Ports to the receiver, and those that not all of its flows crossed, a bit each. */
+    uint32_t count, last, partly;
     bool unsure;           /* not all of them are certain */
     struct ft_tuple tuple; /* of one of the flows */
     uint32_t qp;           /* of its sender; UINT32_MAX: not known */

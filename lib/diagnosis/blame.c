@@ -406,9 +406,8 @@ static int judge(struct court *c, uint32_t ends, double least, double usual)
         c->polished[i] = (struct ft_polish_cell){
             .value = c->cells[i].value, .row = c->cells[i].from, .column = c->cells[i].to};
         for (uint32_t k = 0; k < c->cells[i].link_count; k++)
-            c->crossings[c->crossing_count++] =
-                (struct crossing){c->cells[i].links[k], (uint32_t)i,
-                                  k + c->cells[i].partly >= c->cells[i].link_count};
+            c->crossings[c->crossing_count++] = (struct crossing){
+                c->cells[i].links[k], (uint32_t)i, k < 32 && c->cells[i].partly >> k & 1};
     }
     ft_task_sort(c->task, c->crossings, c->crossing_count, sizeof(*c->crossings), by_link);
     rc = ft_polish_init(&c->polish, c->polished, c->count, ends, ends, c->task);

@@ -30,9 +30,10 @@ struct ft_blame_cell {
     uint32_t from, to;     /* ends, numbered from 0 */
     const uint32_t *links; /* that its traffic crosses, any numbers; borrowed */
     uint32_t link_count;   /* 0: not known */
-    uint32_t partly;       /* the last so many of them: it acquits none of these */
-    uint32_t last;         /* ports to its receiver among the first 32, a bit each */
-    bool before;           /* measured before others became slow: it acquits no link */
+    /* Of the first 32 of them, a bit each: what only a part of its traffic crosses, none of which
+     * it acquits; and ports to its receiver. */
+    uint32_t partly, last;
+    bool before; /* measured before others became slow: it acquits no link */
 };
 
 struct ft_blame {

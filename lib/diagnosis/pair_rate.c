@@ -247,6 +247,11 @@ static bool acquits(const struct judging *j, const struct ft_pair_rate *p)
     return p->state == FT_PAIR_RATE_EVEN && p->rate >= j->fastest;
 }
 
+static bool crosses_partly(const struct ft_pair_rate *p, uint32_t k)
+{
+    return k < 32 && p->partly >> k & 1;
+}
+
 /* Whether all traffic of a pair that is as fast as ever crosses the link. */
 static bool is_passed(const struct judging *j, uint32_t link)
 {
@@ -254,8 +259,8 @@ static bool is_passed(const struct judging *j, uint32_t link)
     for (size_t i = 0; i < j->count; i++) {
         const struct ft_pair_rate *p = j->pairs[i];
 
-        for (uint32_t k = 0; k + p->partly < p->link_count; k++)
-            if (p->links[k] == link && acquits(j, p))
+        for (uint32_t k = 0; k < p->link_count; k++)
+            if (p->links[k] == link && !crosses_partly(p, k) && acquits(j, p))
                 return true;
     }
     return false;
@@ -273,7 +278,7 @@ static bool is_counted(const struct ft_blame *b, const struct ft_pair_rate *p)
         return p->to == b->to;
     for (uint32_t k = 0; k < p->link_count; k++)
         if (p->links[k] == b->link)
-            return k + p->partly < p->link_count || p->state == FT_PAIR_RATE_SLOW;
+            return !crosses_partly(p, k) || p->state == FT_PAIR_RATE_SLOW;
     return false;
 }
 

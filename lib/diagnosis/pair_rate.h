@@ -58,8 +58,9 @@ struct ft_pair_rate {
     uint32_t from, to, from_host, to_host;
     const uint32_t *links; /* that its traffic crosses; borrowed */
     uint32_t link_count;   /* 0: not known */
-    uint32_t partly;       /* the last so many of them, a part of its traffic alone */
-    uint32_t last;         /* which of the first 32 are ports to its receiver, a bit each */
+    /* Of the first 32, a bit each: those that only a part of its traffic crosses; and ports to its
+     * receiver. */
+    uint32_t partly, last;
     /* As last judged. */
     enum ft_pair_rate_state state;
     double rate, share, noise;

@@ -411,7 +411,7 @@ START_TEST(a_receiver_behind_links_that_pairs_cross_partly)
             crosses(c, 10 + 2 * i);
             crosses(c, 11 + 2 * i);
             c->last = (1U << ports) - 1;
-            c->partly = ports > 1 ? 4 : 2;
+            c->partly = ports > 1 ? 0xf : 6;
         }
         for (uint32_t i = 6; i < 14; i++)
             cell(i, i + 8, 1);

@@ -100,11 +100,10 @@ static void send_one(const struct job *job, struct ft_recent *recent, unsigned s
     ck_assert_int_eq(ft_recent_collective(recent, &c, NOW + 1000 * (int64_t)second), 0);
 }
 
-static uint32_t no_links(const void *arg, const struct ft_recent_rank *from, uint32_t to,
-                         const uint32_t **ports, uint32_t *last)
+static void no_links(const void *arg, const struct ft_recent_rank *from, uint32_t to,
+                     struct ft_blame_cell *cell)
 {
-    (void)arg, (void)from, (void)to, (void)ports, (void)last;
-    return 0;
+    (void)arg, (void)from, (void)to, (void)cell;
 }
 
 static void look(const struct job *job, struct ft_recent *recent, unsigned second,

@@ -198,7 +198,7 @@ START_TEST(a_pair_that_partly_crosses_a_link_says_nothing_of_it)
         crosses(i, PORT(7));
         crosses(i, UP(0, 0));
         crosses(i, DOWN(0, 1));
-        pairs[i]->partly = partly ? 2 : 0;
+        pairs[i]->partly = partly ? 6 : 0;
         live_on();
         slow_down(UP(0, 0));
         slower[i] = 1;
@@ -230,7 +230,7 @@ START_TEST(who_could_be_faster_acquits_nothing)
         crosses(i, PORT(7));
         crosses(i, 500);
         if (other == 1)
-            pairs[i]->partly = 1;
+            pairs[i]->partly = 2;
         if (other == 2)
             share[i] = 0.3;
         live_on();

@@ -529,7 +529,8 @@ START_TEST(an_uncertain_path_has_no_link)
 }
 END_TEST
 
-/* The port to the receiver is not the last that is added, where a second flow goes another way. */
+/* The port to the receiver is not the last that is added, where a second flow goes another way; it
+ * alone is one that both cross. */
 START_TEST(the_port_to_the_receiver_is_known)
 {
     struct ft_pipeline *p = open_pipeline();
@@ -543,6 +544,7 @@ START_TEST(the_port_to_the_receiver_is_known)
     ck_assert(!path.unsure);
     ck_assert_uint_eq(path.count, 5);
     ck_assert_uint_eq(path.last, 1U << 2);
+    ck_assert_uint_eq(path.partly, 0x1b);
     close_pipeline(p);
 }
 END_TEST

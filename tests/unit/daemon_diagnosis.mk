@@ -145,5 +145,6 @@ check_PROGRAMS += tests/unit/check_blamed
 TESTS += tests/unit/check_blamed
 tests_unit_check_blamed_SOURCES = tests/unit/check_blamed.c tests/unit/unit.h
 tests_unit_check_blamed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_check_blamed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_delays_judge -Wl,--wrap=ft_stalled_find
+tests_unit_check_blamed_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_delays_judge -Wl,--wrap=ft_stalled_find \
+	-Wl,--wrap=ft_pair_links_path
 tests_unit_check_blamed_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
