@@ -65,6 +65,11 @@ static uint32_t kind_of(const Fabrictrace__Collective *c, double step_bytes)
     return sum * 64 + (uint32_t)(2 * log2(step_bytes));
 }
 
+double ft_delays_step(const struct ft_delays_cell *cell)
+{
+    return (cell->kind % 64 + 0.5) / 2 * log(2);
+}
+
 static struct ft_delays_cell *cell_of(struct ft_delays *d, uint32_t peer, uint32_t kind,
                                       size_t room)
 {

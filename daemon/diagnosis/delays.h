@@ -47,6 +47,9 @@ struct ft_delays {
 
 void ft_delays_free(struct ft_delays *d);
 
+/* [logarithm of bytes] Of a cell's steps, to within a fifth. */
+double ft_delays_step(const struct ft_delays_cell *cell);
+
 /* Whether steps to the peer were judged at that time, and none were slow. */
 bool ft_delays_even(const struct ft_delays *d, uint32_t peer, int64_t judged_ms);
 

@@ -18,6 +18,7 @@
 #define LIKE     4    /* pairs of a kind that a reference is made of */
 #define PAST_MIN 6    /* looks that know what is usual */
 #define PORTS    8    /* that answers cross, at most */
+#define SHOWN    0.25 /* of what stalls is shorter than what others have to show */
 
 /* Operations of one kind between two ranks. */
 struct entry {
@@ -34,6 +35,7 @@ struct table {
     size_t count;
     uint32_t process_count;
     int64_t now_ms, since_ms; /* since_ms: of the first that stalls */
+    double size;              /* of what stalls: a logarithm of nanoseconds */
     struct ft_task *task;
 };
 
@@ -142,19 +144,36 @@ static void refer(struct table *t)
 /* Since when something stalls: what was before says nothing of it. */
 static size_t find_since(struct table *t)
 {
-    size_t found = 0;
+    size_t found = 0, pairs = 0;
 
     t->since_ms = INT64_MAX;
-    for (size_t i = 0; i < t->count; i++)
-        for (uint32_t k = 0; k < t->entries[i].cell->count; k++) {
+    for (size_t i = 0; i < t->count; i++) {
+        const struct ft_delays_cell *cell = t->entries[i].cell;
+        double size = 0;
+        size_t its = 0;
+
+        for (uint32_t k = 0; k < cell->count; k++) {
             if (!stalls(t, &t->entries[i], k))
                 continue;
-            found++;
-            if (t->entries[i].cell->times_ms[k] < t->since_ms)
-                t->since_ms = t->entries[i].cell->times_ms[k];
+            its++;
+            size += (double)cell->longest[k] + ft_delays_step(cell);
+            if (cell->times_ms[k] < t->since_ms)
+                t->since_ms = cell->times_ms[k];
         }
+        if (its)
+            t->values[pairs++] = size / (double)its;
+        found += its;
+    }
     ft_task_spend(t->task, 1 + t->count / 2);
+    t->size = ft_quantile(t->values, pairs, SHOWN);
     return found;
+}
+
+/* Whether its steps would have shown what stalls: those of some functions differ by as much at any
+ * time, and say nothing of a link that delays all that cross it. */
+static bool would_show(const struct table *t, const struct entry *e)
+{
+    return isfinite(e->least) && e->least + ft_delays_step(e->cell) < t->size;
 }
 
 static uint32_t digest(const char *text)
@@ -175,7 +194,7 @@ static void make_pairs(struct table *t, const struct ft_witnesses *w)
         struct ft_tuple tuple;
 
         ft_task_spend(t->task, 2);
-        if (!isfinite(e->least) || !w->pairs ||
+        if (!would_show(t, e) || !w->pairs ||
             !ft_pair_links_path(w->pairs, e->rank->comm_id, e->rank->rank, e->peer->rank, &path) ||
             path.unsure)
             continue;
