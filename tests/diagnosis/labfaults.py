@@ -4,6 +4,7 @@ import signal
 import subprocess
 import threading
 
+import labdelay
 import labjob
 from labjob import (DRIFT_US, LATE_US, ONCE_MS, ORDER, PAUSE_MS, PROXY, RANKS, RECEIVE, SEND, host_of, peer_of)
 
@@ -175,6 +176,12 @@ class OfLink(Case):
         pair = record.get("rank"), record.get("peer")
         return pair in self.edges or pair[::-1] in self.edges
 
+    def right(self, record):
+        """One that names another link is wrong, whatever pair it names with it."""
+        if "port" in record and not self.is_link(record):
+            return dict.fromkeys(("syndrome", "rank", "link"), False)
+        return super().right(record)
+
     def shape(self, bit):
         self.lab.fabric.run(self.link[0], "tc", "qdisc", "replace", "dev", self.link[1], "root", "tbf", "rate",
                             str(bit), "burst", "4000", "latency", "300ms")
@@ -188,6 +195,23 @@ class OfLink(Case):
 
 class Rate(OfLink):
     pass
+
+
+class Delay(OfLink):
+    """Each packet leaves later; as many do. A step of four packets takes some 10 ms without."""
+
+    def begin(self):
+        self.delay = labdelay.Delay(self.lab.fabric, self.link, self.rng.uniform(0.03, 0.06))
+
+    def __str__(self):
+        return super().__str__() + (f", {1000 * self.delay.seconds:.0f} ms" if self.begun() else "")
+
+    def begun(self):
+        return hasattr(self, "delay")
+
+    def end(self):
+        if self.begun():
+            self.delay.close()
 
 
 class Loss(OfLink):
@@ -284,6 +308,30 @@ class Two(OfLink):
             record.get("peer") in {self.slow}
 
 
+class Mixed(OfLink):
+    """A slow link, and a rank none of whose flows crosses it that computes longer: rank is that one, link the
+    link; a pair over it is right, too. Either is one of both."""
+
+    def choose(self):
+        super().choose()
+        self.late = self.rng.choice([r for r in range(RANKS) if not any(r in edge for edge in self.edges)])
+
+    def __str__(self):
+        return super().__str__() + f", and rank {self.late} late"
+
+    def begin(self):
+        super().begin()
+        self.job.set(self.late, LATE_US, self.rng.randrange(80_000, 160_000))
+
+    def right(self, record):
+        if "port" in record and not self.is_link(record):
+            return super().right(record)
+        late = record["syndrome"] == "noncomm_slow" and record.get("rank") == self.late
+        link = record["syndrome"] == "comm_slow" and self.is_link(record)
+        pair = record["syndrome"] == "comm_slow" and self.is_rank(record)
+        return {"syndrome": late or link or pair, "rank": late, "link": link}
+
+
 CASES = {"stop": Stop, "kill": Kill, "once": Once, "order": Order, "proxy": Proxy, "late": Late, "drift": Drift,
-         "send": SlowToSend, "receive": SlowToReceive, "rate": Rate, "loss": Loss, "down": Down,
-         "alien": Alien, "two": Two, **{name: Pauses if name == "pauses" else Case for name in HEALTHY}}
+         "send": SlowToSend, "receive": SlowToReceive, "rate": Rate, "delay": Delay, "loss": Loss, "down": Down,
+         "alien": Alien, "two": Two, "mixed": Mixed, **{name: Pauses if name == "pauses" else Case for name in HEALTHY}}

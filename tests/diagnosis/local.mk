@@ -16,7 +16,8 @@ TESTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py \
 EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/daemon.py tests/diagnosis/examined.py \
 	tests/diagnosis/fabric.py \
 	tests/diagnosis/flows.py tests/diagnosis/fsdp.py tests/diagnosis/job.py tests/diagnosis/lab.py \
-	tests/diagnosis/labfaults.py tests/diagnosis/labjob.py tests/diagnosis/liar.py \
+	tests/diagnosis/labdelay.py tests/diagnosis/labfaults.py tests/diagnosis/labjob.py \
+	tests/diagnosis/liar.py \
 	tests/diagnosis/outsider.py tests/diagnosis/recipes.py tests/diagnosis/run.py \
 	tests/diagnosis/streams.py tests/diagnosis/tables.py
 
