@@ -14,6 +14,9 @@
 #define PAUSES_MIN 8
 /* An operation takes as long as the slowest of its transfers. */
 #define OF_MANY 1.5
+/* What so many of its pairs do, all of a job does, of which there are as many at least. */
+#define EVERY     0.9
+#define PAIRS_MIN 4
 
 static void links_of(const void *arg, const struct ft_recent_rank *from, uint32_t to,
                      struct ft_blame_cell *cell)
@@ -249,15 +252,19 @@ static bool is_even(const struct ft_blamed *b, const struct ft_recent_rank *rank
 }
 
 /* Operations of a communicator take as long as the slowest of its steps: where these come and go,
- * they become longer while hardly a pair does. Of a slow communicator most pairs are. */
+ * they become longer while hardly a pair does. Of a slow communicator most pairs are; where nearly
+ * all of the job are, it is no communicator that is slow. */
 static bool are_longer(const struct ft_blamed *b, const Fabrictrace__Diagnosis *m)
 {
-    size_t longer = 0, all = 0;
+    size_t longer = 0, all = 0, longer_of_job = 0, all_of_job = 0;
 
-    for (const struct ft_recent_rank *r = b->job->first; r; r = r->next)
+    for (const struct ft_recent_rank *r = b->job->first; r; r = r->next) {
+        ft_delays_count(&r->delays, b->now_ms, log(m->slowdown) / 2, &longer_of_job, &all_of_job);
         if (m->communicator && strcmp(r->comm_id, m->communicator) == 0)
             ft_delays_count(&r->delays, b->now_ms, log(m->slowdown) / 2, &longer, &all);
-    return 2 * longer >= all;
+    }
+    return 2 * longer >= all &&
+           (all_of_job < PAIRS_MIN || (double)longer_of_job < EVERY * (double)all_of_job);
 }
 
 /* Whether the link that makes its pairs stall is why the operations are slow: it is said by itself.

@@ -5,7 +5,9 @@
 
 #include "daemon/diagnosis/blamed.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/unit.h"
@@ -21,6 +23,7 @@ static struct ft_recent_job *job;
 static struct ft_blamed blamed;
 static const char *comm; /* of the sender that is slow: its rank 1 */
 static bool single;      /* of one pair, whose ends and links look alike */
+static bool nobody;      /* is slow */
 
 static struct ft_blame_cell links; /* under a pair, as the matrix is told */
 
@@ -58,7 +61,7 @@ int __wrap_ft_delays_judge(const struct ft_recent *r, const struct ft_recent_job
     if (single)
         out[0].blame = (struct ft_blame){
             .side = FT_SIDE_ANY, .link = FT_NONE, .slow = 1, .all = 1, .ratio = 4};
-    *count = 1;
+    *count = !nobody;
     *noise = (struct ft_delays_noise){.bar = 0.1};
     return 0;
 }
@@ -246,7 +249,43 @@ START_TEST(what_a_part_of_the_traffic_crosses_is_not_acquitted)
 }
 END_TEST
 
-FT_UNIT_MAIN("blamed", what_a_part_of_the_traffic_crosses_is_not_acquitted,
+/* Each rank sends to one other in each communicator; these take so many times as long. */
+static void become_longer(const char *id, float times)
+{
+    for (struct ft_recent_rank *r = job->first; r; r = r->next) {
+        if (strcmp(r->comm_id, id) != 0)
+            continue;
+        r->delays.cells = calloc(1, sizeof(*r->delays.cells));
+        ck_assert_ptr_nonnull(r->delays.cells);
+        r->delays.count = r->delays.size = 1;
+        r->delays.cells[0] =
+            (struct ft_delays_cell){.judged_ms = NOW, .known = true, .off = logf(times)};
+    }
+}
+
+START_TEST(a_communicator_is_slow_where_others_are_not)
+{
+    for (int others = 0; others < 2; others++) {
+        const struct ft_recent_rank *rank = NULL, *peer = NULL;
+        struct ft_diagnosis_report r = {.message = FABRICTRACE__DIAGNOSIS__INIT};
+
+        nobody = true;
+        begin(RING);
+        nobody = false;
+        become_longer(RING, 2);
+        become_longer(OTHER, others ? 1 : 2);
+        r.message.communicator = (char *)(uintptr_t)RING;
+        r.message.has_slowdown = true;
+        r.message.slowdown = 2;
+        ck_assert_int_eq(ft_blamed_refine(&blamed, &r, &rank, &peer), others);
+        ck_assert(!r.message.has_rank);
+        ft_recent_free(recent);
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("blamed", a_communicator_is_slow_where_others_are_not,
+             what_a_part_of_the_traffic_crosses_is_not_acquitted,
              who_leaves_last_is_not_named_beside_a_slow_end_of_its_communicator,
              a_slow_end_elsewhere_explains_nothing,
              who_is_slow_and_at_one_end_of_a_slow_pair_is_one_diagnosis,
