@@ -22,35 +22,99 @@
 
 #define BLOCKS_MIN 16
 #define RANKS_MIN  2
+#define OF_MANY    1.25 /* nobody does the same: chance alone changes the one or other by less */
 #define OF_TWO     1.6  /* between two ranks chance alone lets one change more than the other */
 #define RELEVANT   0.03 /* of the total time */
+#define FRESH      0.25 /* of a table: in the beginning of it what is longer is how jobs begin */
+#define LONGER     1.1
+#define KINDS_MAX  32
 
 struct change {
     const struct ft_matched *m;
     const uint64_t *lost_ns;
-    double *values, *room;
+    double *values, *room, *usual;
+    uint8_t *kinds;
     uint32_t process;
     size_t first, end; /* rows */
     struct ft_wander_stretch stretch;
     double ratio;
 };
 
-/* A process's own time in blocks of so many of its operations, into the values; 0: too few. */
-static size_t blocks_of(struct change *c, uint32_t process, size_t *period)
+/* A number for the kind of each row of a process: by function and peer. All are of one where there
+ * are too many. */
+static void find_kinds(struct change *c, size_t first, size_t count)
+{
+    const struct ft_operation *op = c->m->op + first;
+    size_t kind[KINDS_MAX], kinds = 0, k;
+
+    for (size_t i = 0; i < count; i++) {
+        for (k = 0; k < kinds; k++) {
+            const struct ft_operation *other = &op[kind[k]];
+
+            if (op[i].comm == other->comm && op[i].function == other->function &&
+                op[i].peer == other->peer)
+                break;
+        }
+        if (k == KINDS_MAX) {
+            memset(c->kinds, 0, count);
+            return;
+        }
+        if (k == kinds)
+            kind[kinds++] = i;
+        c->kinds[i] = (uint8_t)k;
+        ft_task_spend(c->m->task, 1);
+    }
+}
+
+/* A process's own time before each of its operations, into the values, and what is usual before
+ * those of its kind; one that forwards has less to do than one that computes. */
+static void own_times(struct change *c, size_t first, size_t count)
 {
     const struct ft_matched *m = c->m;
-    size_t first = m->first[process], count = m->first[process + 1] - first, blocks;
+    size_t done = 0;
 
-    ft_task_spend(m->task, 1 + count);
-    if (count < BLOCKS_MIN + 1)
-        return 0;
+    find_kinds(c, first, count);
     for (size_t i = 1; i < count; i++)
         c->values[i - 1] = (double)(m->own_ns[first + i] - m->own_ns[first + i - 1]);
+    for (size_t k = 0; done + 1 < count && k < KINDS_MAX; k++) {
+        size_t n = 0;
+        double usual;
+
+        for (size_t i = 1; i < count; i++)
+            if (c->kinds[i] == k)
+                c->room[n++] = c->values[i - 1];
+        usual = ft_quantile(c->room, n, FT_SLOWNESS_PAST);
+        for (size_t i = 1; i < count && n > 0; i++)
+            if (c->kinds[i] == k)
+                c->usual[i - 1] = usual;
+        ft_task_spend(m->task, 1 + count / 4);
+        done += n;
+    }
+}
+
+/* A process's own time in blocks of so many of its operations, over what is usual for these, into
+ * the values; 0: too few. usual_ns: of the blocks, the median. */
+static size_t blocks_of(struct change *c, uint32_t process, size_t *period, double *usual_ns)
+{
+    size_t first = c->m->first[process], count = c->m->first[process + 1] - first, blocks;
+
+    ft_task_spend(c->m->task, 1 + count);
+    if (count < BLOCKS_MIN + 1)
+        return 0;
+    own_times(c, first, count);
     *period = ft_period(c->values, count - 1, BLOCKS_MIN, c->room);
     blocks = (count - 1) / *period;
-    for (size_t b = 0; b < blocks; b++)
-        c->values[b] =
-            (double)(m->own_ns[first + (b + 1) * *period] - m->own_ns[first + b * *period]);
+    for (size_t b = 0; b < blocks; b++) {
+        double sum = 0, usual = 0;
+
+        for (size_t i = b * *period; i < (b + 1) * *period; i++) {
+            sum += c->values[i];
+            usual += c->usual[i];
+        }
+        c->values[b] = usual > 0 ? fmax(sum, 1) / usual : 1;
+        c->room[b] = usual;
+    }
+    *usual_ns = ft_median(c->room, blocks);
     memcpy(c->room, c->values, blocks * sizeof(*c->room));
     return blocks;
 }
@@ -61,21 +125,35 @@ static double wall_of(const struct ft_matched *m, uint32_t process, size_t block
            (double)blocks;
 }
 
+/* Blocks at the beginning that are longer than usual, as all is that runs for the first time. */
+static size_t fresh_blocks(const double *values, size_t blocks)
+{
+    size_t n = 0;
+
+    while ((double)n < FRESH * (double)blocks && values[n] > log(LONGER))
+        n++;
+    return n;
+}
+
 /* Whether a process's own time grew; the rows from when on. */
 static bool grew(struct change *c, uint32_t process)
 {
     const struct ft_matched *m = c->m;
-    size_t first = m->first[process], period, blocks = blocks_of(c, process, &period);
+    size_t first = m->first[process], period, fresh, blocks;
     struct ft_slowness slow;
-    double usual, wall;
+    double usual, usual_ns = 0, wall;
 
+    blocks = blocks_of(c, process, &period, &usual_ns);
     usual = blocks ? ft_quantile(c->room, blocks, FT_SLOWNESS_PAST) : 0;
-    if (!(usual > 0))
+    if (!(usual > 0) || !(usual_ns > 0))
         return false;
     for (size_t b = 0; b < blocks; b++)
-        c->values[b] = log(fmax(c->values[b], 1) / usual);
-    if (!ft_slowness_of(c->values, blocks, 0, c->room, &slow))
+        c->values[b] = log(c->values[b] / usual);
+    fresh = fresh_blocks(c->values, blocks);
+    if (!ft_slowness_of(c->values + fresh, blocks - fresh, 0, c->room, &slow))
         return false;
+    slow.first += fresh;
+    slow.end += fresh;
     wall = wall_of(m, process, blocks);
     c->process = process;
     c->first = first + slow.first * period;
@@ -87,7 +165,7 @@ static bool grew(struct change *c, uint32_t process)
                                             .of = blocks,
                                             .wall_ns = wall,
                                             .excess = log(slow.ratio)};
-    return (slow.ratio - 1) * usual >= RELEVANT * wall;
+    return (slow.ratio - 1) * usual_ns >= RELEVANT * wall;
 }
 
 /* Within the stretch, whether others waited more than the process itself. */
@@ -115,8 +193,9 @@ static bool others_wait(const struct change *c)
 /* What a process's own time differs from its usual one by, for the comparison. */
 static int take(struct change *c, struct ft_wander *wander, struct ft_member *member)
 {
-    size_t period, blocks = blocks_of(c, member->process, &period);
-    double usual = ft_median(c->room, blocks);
+    double usual_ns;
+    size_t period, blocks = blocks_of(c, member->process, &period, &usual_ns);
+    double usual = blocks ? ft_median(c->room, blocks) : 0;
     struct ft_wander_pace pace = {.member = member, .members = 1, .blocks = blocks};
     int rc = -ENOMEM;
 
@@ -128,7 +207,7 @@ static int take(struct change *c, struct ft_wander *wander, struct ft_member *me
     if (pace.excess && pace.rows) {
         pace.rows[0] = FT_WANDER_BOTH;
         for (size_t b = 0; b < blocks; b++)
-            pace.excess[b] = log(fmax(c->values[b], 1) / usual);
+            pace.excess[b] = log(c->values[b] / usual);
         rc = ft_wander_take(wander, &pace);
     }
     free(pace.excess);
@@ -193,7 +272,9 @@ int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
     c.lost_ns = lost;
     c.values = calloc(m->op_count + m->process_count + 1, sizeof(*c.values));
     c.room = calloc(m->op_count + m->process_count + 1, sizeof(*c.room));
-    if (lost && roles && c.values && c.room) {
+    c.usual = calloc(m->op_count + 1, sizeof(*c.usual));
+    c.kinds = calloc(m->op_count + 1, sizeof(*c.kinds));
+    if (lost && roles && c.values && c.room && c.usual && c.kinds) {
         rc = 0;
         for (uint32_t p = 0; p < m->process_count && count < 2; p++) {
             if (!grew(&c, p))
@@ -202,7 +283,7 @@ int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
             count++;
         }
         if (count == 1 && m->process_count >= RANKS_MIN &&
-            (m->process_count > RANKS_MIN || culprit.ratio >= OF_TWO) &&
+            culprit.ratio >= (m->process_count > RANKS_MIN ? OF_MANY : OF_TWO) &&
             !has_like(roles, (uint32_t)m->process_count, culprit.process) &&
             others_wait(&culprit)) {
             rc = stands_out(&c, &culprit.stretch);
@@ -214,5 +295,7 @@ int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found)
     free(roles);
     free(c.values);
     free(c.room);
+    free(c.usual);
+    free(c.kinds);
     return rc;
 }

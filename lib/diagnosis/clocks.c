@@ -11,7 +11,8 @@
 #include "lib/diagnosis/offsets.h"
 #include "lib/diagnosis/stats.h"
 
-#define SAMPLES 64 /* collectives of a communicator, the newest */
+#define SAMPLES   64 /* collectives of a communicator, the newest; or sends */
+#define SENDS_MIN 5
 
 struct clocks {
     const struct ft_matched *m;
@@ -61,6 +62,46 @@ static void connect(struct clocks *c, uint32_t comm)
                          (double)m->op[m->order[samples[k]->first]].end_ns;
         ft_task_spend(m->task, count / 4);
         ft_offsets_unite(c->hosts, host, first, ft_median(c->room, count));
+    }
+}
+
+/* By how much the newest sends of a rank to another, of which there are so many, end later than
+ * the receives, the median. NAN: they do not end together, or nothing is known. */
+static double sends_ahead(struct clocks *c, const struct ft_pair *pair, size_t count)
+{
+    const struct ft_operation *op = c->m->op;
+    size_t n = 0;
+    double median;
+
+    for (size_t k = count; k-- > 0 && n < SAMPLES;)
+        if (pair[k].send != FT_OPERATIONS_NONE && pair[k].recv != FT_OPERATIONS_NONE &&
+            op[pair[k].send].end_ns != FT_OPERATIONS_NEVER &&
+            op[pair[k].recv].end_ns != FT_OPERATIONS_NEVER)
+            c->room[n++] = (double)op[pair[k].send].end_ns - (double)op[pair[k].recv].end_ns;
+    if (n < SENDS_MIN)
+        return NAN;
+    ft_task_spend(c->m->task, 1 + n / 4);
+    median = ft_median(c->room, n);
+    return ft_spread(c->room, n, median) < FT_CLOCKS_SKEW_NS ? median : NAN;
+}
+
+/* Connects hosts that no collectives do, by what their ranks send to each other. */
+static void connect_pairs(struct clocks *c)
+{
+    const struct ft_matched *m = c->m;
+
+    for (size_t i = 0, n; i < m->pair_count; i += n) {
+        uint32_t from = m->process[m->pairs[i].from].host, to = m->process[m->pairs[i].to].host;
+        double ahead;
+
+        for (n = 1; i + n < m->pair_count && ft_pair_same(&m->pairs[i], &m->pairs[i + n]);)
+            n++;
+        ft_task_spend(m->task, 1 + n / 16);
+        if (ft_offsets_root(c->hosts, from, &ahead) == ft_offsets_root(c->hosts, to, &ahead))
+            continue;
+        ahead = sends_ahead(c, &m->pairs[i], n);
+        if (!isnan(ahead))
+            ft_offsets_unite(c->hosts, from, to, ahead);
     }
 }
 
@@ -138,6 +179,7 @@ uint64_t *ft_clocks_end(const struct ft_matched *m, uint64_t now_ns)
         for (uint32_t comm = 0; comm < m->comm_count; comm++)
             if (ft_matched_size(m, comm) > 1)
                 connect(&c, comm);
+        connect_pairs(&c);
         measure(&c, ahead);
         for (size_t p = 0; p < m->process_count; p++)
             apart |= ahead[p] != 0;

@@ -6,8 +6,8 @@
  *
  * The ranks of a collective leave it at about the same time: where those of one host leave later or
  * earlier than those of another as a rule, by more than ranks do, that is what their clocks differ
- * by. Hosts that no collectives connect are taken to agree, as are those of which nothing is known.
- * Pure. Owner: the caller. Thread: one.
+ * by. So do a send and its receive, where they end together; hosts that neither connects are taken
+ * to agree. Pure. Owner: the caller. Thread: one.
  */
 #include <stdint.h>
 

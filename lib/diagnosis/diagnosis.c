@@ -96,6 +96,15 @@ static int by_weight(const void *a, const void *b)
     return x->syndrome < y->syndrome ? -1 : x->syndrome > y->syndrome;
 }
 
+static bool has_late(const struct ft_diagnoses *found)
+{
+    for (size_t i = 0; i < found->count; i++)
+        if (found->items[i].syndrome == FT_SYNDROME_NONCOMM_SLOW ||
+            found->items[i].syndrome == FT_SYNDROME_MIXED)
+            return true;
+    return false;
+}
+
 /* What stands is worse than what is slow: where there is no room for all, the latter is left out.
  */
 static int add_stops(struct ft_diagnoses *found, struct ft_diagnoses *stops)
@@ -130,6 +139,8 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
     if (rc == 0)
         rc = ft_find_late(m, found);
     if (rc == 0 && found->count == 0)
+        rc = ft_find_late_senders(m, found);
+    if (rc == 0 && found->count == 0)
         rc = ft_find_changed(m, found);
     if (rc == 0)
         rc = ft_find_slow_pairs(m, found);
@@ -139,6 +150,9 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
         join_mixed(found);
         join_hosts(m, found);
     }
+    /* What is over is said of a table that ends there. */
+    if (rc == 0 && now_ns <= ft_operations_newest_ns(ops) && !has_late(found))
+        rc = ft_find_late_once(m, found);
     if (rc == 0)
         rc = add_stops(found, &stops);
     if (rc == 0 && found->count)

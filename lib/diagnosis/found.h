@@ -10,8 +10,12 @@ int ft_find_mismatches(const struct ft_matched *m, struct ft_diagnoses *found);
 
 /* Slow outside of communication, and in it. */
 int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found);
+/* The same in jobs without collectives. */
+int ft_find_late_senders(const struct ft_matched *m, struct ft_diagnoses *found);
 /* Late against their own past alone: where the comparison with others finds none. */
 int ft_find_changed(const struct ft_matched *m, struct ft_diagnoses *found);
+/* Late once, and not any more: of a finished table. */
+int ft_find_late_once(const struct ft_matched *m, struct ft_diagnoses *found);
 int ft_find_slow_pairs(const struct ft_matched *m, struct ft_diagnoses *found);
 int ft_find_slow_groups(const struct ft_matched *m, struct ft_diagnoses *found);
 

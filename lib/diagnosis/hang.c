@@ -27,6 +27,7 @@
 #define CALLED_AHEAD 0.6
 /* All of the job waits, and the table ends there: one that was cut there looks the same. */
 #define ENDS_THERE 0.6
+#define ABOUT      0.9 /* of what it usually takes a rank: it has as good as taken that */
 /* At more roots than this the trace is cut in the middle of its work. */
 #define ROOTS_MAX 64
 
@@ -127,7 +128,8 @@ static uint64_t age_of(const struct hangs *h, uint32_t row)
  * long ago. It is certain after a while; earlier where all of the job waits for it, though few
  * ranks are in it. Where it has ended for others, the rows of those in it may end sooner than
  * theirs. A table that ends as soon as all of the job waits for it was made of a job that stands,
- * or was cut there: all ranks are in it, or it should have ended. */
+ * or was cut there; a send that others wait for should have ended, too, as all wait for one or
+ * another most of the time. */
 static double stands(const struct hangs *h, uint64_t age, uint32_t row, size_t members, bool ended)
 {
     uint64_t longest_ns = ft_habits_transfer(h->m, row);
@@ -139,7 +141,7 @@ static double stands(const struct hangs *h, uint64_t age, uint32_t row, size_t m
     if (age > 2 * longest_ns && 2 * members <= h->m->process_count && all_wait(h))
         return 0.7;
     return h->no_more && !h->ahead && all_wait(h) &&
-                   (members == h->m->process_count || age >= ft_habits_usual(h->m, row))
+                   (h->m->group_of[row] != FT_OPERATIONS_NONE || age >= ft_habits_usual(h->m, row))
                ? ENDS_THERE
                : 0;
 }
@@ -207,13 +209,13 @@ static int judge_process(const struct hangs *h, uint32_t process)
 {
     uint64_t elapsed = since(h->now_ns[process], h->waits->last_ns[process]), wait = waited(h);
     const struct ft_habits *habits = &h->habits;
-    uint64_t own = ft_habits_own(h->m, process, awaited(h));
+    uint64_t own = ft_habits_own(h->m, process, awaited(h)), late = habits->late_max_ns[process];
 
     if (elapsed > certain(habits->own_max_ns) && wait > certain(habits->wait_max_ns) &&
         wait > certain(own) && wait > SKEW_NS)
         return 1;
-    if (elapsed < own || (habits->late_max_ns[process] > CERTAIN * habits->late_usual_ns &&
-                          wait < CERTAIN * habits->late_max_ns[process] / 2))
+    if ((double)elapsed < (h->no_more ? ABOUT : 1) * (double)own ||
+        (late > CERTAIN * habits->late_usual_ns && wait < CERTAIN * late / 2))
         return -1;
     return 0;
 }

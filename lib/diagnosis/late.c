@@ -34,13 +34,13 @@
 #include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
+#include "lib/diagnosis/pace.h"
 #include "lib/diagnosis/roles.h"
 #include "lib/diagnosis/stats.h"
 #include "lib/diagnosis/suspects.h"
 #include "lib/diagnosis/wander.h"
 
 #define GROUPS_MIN  12
-#define BLOCKS_MIN  8
 #define EXCESS      0.10 /* of the own time of its like */
 #define EXCESS_TWO  0.20 /* where there is one like it alone, over BLOCKS_TWO */
 #define EXCESS_SOON 0.60 /* and over fewer: lengths of inputs differ by chance */
@@ -51,191 +51,17 @@
 #define ODD         3   /* times what any other differs by throughout */
 #define STEPS       2   /* a spread of more than so many times that of the steps is a trend */
 #define FELT        0.3 /* of its excess, that others wait */
-#define MANY        16
-#define ALIKE_MIN   4 /* members that show whether they are alike */
-#define CULPRITS    2 /* more at once, on several hosts, are another kind of rank */
-/* Less than this share of the time in no operation: operations run beside the work. */
-#define APART 0.15
-
-/* One communicator; rows of the matrices are its members, columns its blocks. */
-struct pace {
-    const struct ft_matched *m;
-    const uint64_t *roles, *lost_ns, *inside_ns, *waits_ns;
-    const uint64_t *apart; /* roles of those that are all taken to be alike; NULL */
-    bool stages;           /* these may be stages of a pipeline */
-    uint32_t comm;
-    size_t members, groups, blocks, period;
-    uint32_t *group;                     /* those that all members have ended */
-    bool beside;                         /* work runs beside operations */
-    double *own, *late, *later, *excess; /* late: by lengths, later: by clocks */
-    double *outside;                     /* own, less what operations take */
-    double *lost;                        /* what it waited in all operations */
-    double *wall, *room, *others;
-    uint8_t *rows; /* enum ft_wander_row */
-    double base, wall_base;
-};
-
-static double length_of(const struct ft_operation *op)
-{
-    return (double)(op->end_ns - op->start_ns);
-}
+#define ALIKE_MIN   4   /* members that show whether they are alike */
+#define CULPRITS    2   /* more at once, on several hosts, are another kind of rank */
 
 static bool complete(const struct ft_gathering *group, size_t members)
 {
     return group->count == members && group->unfinished == 0;
 }
 
-static uint32_t row_of(const struct pace *p, size_t k, size_t position)
-{
-    const struct ft_gathering *group = &p->m->groups[p->group[k]];
-
-    /* Complete: every member is there, in the members' order. */
-    return p->m->order[group->first + position];
-}
-
-/* The time of a member between the groups k - 1 and k, less what is counted of its operations. */
-static double rest_of(const struct pace *p, size_t k, size_t position, const uint64_t *counted)
-{
-    uint32_t row = row_of(p, k, position), before = row_of(p, k - 1, position);
-    double elapsed = (double)p->m->op[row].start_ns - (double)p->m->op[before].start_ns;
-
-    return elapsed - ((double)counted[row] - (double)counted[before]);
-}
-
-/* A member's own time between the groups k - 1 and k. */
-static double own_of(const struct pace *p, size_t k, size_t position)
-{
-    if (p->beside)
-        return rest_of(p, k, position, p->lost_ns);
-    return (double)p->m->own_ns[row_of(p, k, position)] -
-           (double)p->m->own_ns[row_of(p, k - 1, position)];
-}
-
-static double wall_of(const struct pace *p, size_t k)
-{
-    return (double)p->m->groups[p->group[k]].start_ns -
-           (double)p->m->groups[p->group[k - 1]].start_ns;
-}
-
-/* Whether operations cover nearly all the time, so that work must run beside them. */
-static bool works_beside(const struct pace *p)
-{
-    double own = 0, wall = 0;
-
-    for (size_t k = 1; k < p->groups; k++) {
-        ft_task_spend(p->m->task, 1 + p->members / 16);
-        for (size_t i = 0; i < p->members; i++)
-            own += own_of(p, k, i) / (double)p->members;
-        wall += wall_of(p, k);
-    }
-    return own < APART * wall;
-}
-
-static void add_later(struct pace *p, size_t k, size_t block)
-{
-    double first = (double)p->m->groups[p->group[k]].start_ns, median;
-
-    for (size_t i = 0; i < p->members; i++)
-        p->room[i] = (double)p->m->op[row_of(p, k, i)].start_ns - first;
-    median = ft_median(p->room, p->members);
-    for (size_t i = 0; i < p->members; i++)
-        p->later[i * p->blocks + block] +=
-            (double)p->m->op[row_of(p, k, i)].start_ns - first - median;
-}
-
-static void fill(struct pace *p)
-{
-    for (size_t b = 0; b < p->blocks; b++) {
-        for (size_t i = 0; i < p->members; i++)
-            p->own[i * p->blocks + b] = p->late[i * p->blocks + b] = p->later[i * p->blocks + b] =
-                p->outside[i * p->blocks + b] = p->lost[i * p->blocks + b] = 0;
-        p->wall[b] = 0;
-        for (size_t k = b * p->period + 1; k <= (b + 1) * p->period; k++) {
-            double median;
-
-            ft_task_spend(p->m->task, 1 + p->members / 2);
-            for (size_t i = 0; i < p->members; i++)
-                p->room[i] = length_of(&p->m->op[row_of(p, k, i)]);
-            median = ft_median(p->room, p->members);
-            for (size_t i = 0; i < p->members; i++) {
-                p->own[i * p->blocks + b] += own_of(p, k, i);
-                p->lost[i * p->blocks + b] +=
-                    (double)p->lost_ns[row_of(p, k, i)] - (double)p->lost_ns[row_of(p, k - 1, i)];
-                if (p->beside)
-                    p->outside[i * p->blocks + b] += rest_of(p, k, i, p->inside_ns);
-                p->late[i * p->blocks + b] += median - length_of(&p->m->op[row_of(p, k, i)]);
-            }
-            add_later(p, k, b);
-            p->wall[b] += wall_of(p, k);
-        }
-    }
-}
-
-/* In a block, of the times of members of the same role. */
-static double like_median(const struct pace *p, const double *times, size_t block, size_t position,
-                          size_t *likes)
-{
-    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
-    size_t n = 0;
-
-    ft_task_spend(p->m->task, 1 + p->members / 4);
-    for (size_t j = 0; j < p->members; j++)
-        if ((j != position || p->members > MANY) &&
-            p->roles[member[j].process] == p->roles[member[position].process])
-            p->room[n++] = times[j * p->blocks + block];
-    *likes = n;
-    return ft_median(p->room, n);
-}
-
-/* Of each member's times what is above the median of its like, as a share of what is usual; no
- * more than it is already. */
-static void limit_excess(struct pace *p, const double *times)
-{
-    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
-    double median = 0;
-    size_t likes = 0;
-
-    for (size_t b = 0; b < p->blocks; b++) {
-        for (size_t i = 0; i < p->members; i++) {
-            double *excess = &p->excess[i * p->blocks + b];
-
-            /* With many of one role, itself among them moves their median by little. */
-            if (p->members <= MANY || i == 0 ||
-                p->roles[member[i].process] != p->roles[member[i - 1].process])
-                median = like_median(p, times, b, i, &likes);
-            *excess = likes ? fmin(*excess, (times[i * p->blocks + b] - median) / p->base) : 0;
-        }
-    }
-}
-
-/* Each member's own time against that of its like. */
-static void compare(struct pace *p)
-{
-    for (size_t b = 0; b < p->blocks; b++) {
-        ft_task_spend(p->m->task, 1 + p->members / 4);
-        for (size_t i = 0; i < p->members; i++)
-            p->room[i] = p->own[i * p->blocks + b];
-        p->others[b] = ft_median(p->room, p->members);
-    }
-    memcpy(p->room, p->others, p->blocks * sizeof(*p->room));
-    p->base = ft_median(p->room, p->blocks);
-    memcpy(p->room, p->wall, p->blocks * sizeof(*p->room));
-    p->wall_base = ft_median(p->room, p->blocks);
-    if (!(p->base > 0))
-        return;
-    for (size_t i = 0; i < p->members; i++) {
-        ft_task_spend(p->m->task, 1 + p->blocks / 16);
-        for (size_t b = 0; b < p->blocks; b++)
-            p->excess[i * p->blocks + b] = INFINITY;
-    }
-    limit_excess(p, p->own);
-    if (p->beside)
-        limit_excess(p, p->outside);
-}
-
 /* Of a stretch of a member's values: their median and spread. */
-static double middle_of(const struct pace *p, const double *values, size_t position, size_t first,
-                        size_t end, double *spread)
+static double middle_of(const struct ft_pace *p, const double *values, size_t position,
+                        size_t first, size_t end, double *spread)
 {
     double median;
 
@@ -250,7 +76,7 @@ static double middle_of(const struct pace *p, const double *values, size_t posit
 /* What is noise of a member's excess in a stretch. One that grows has a large spread, and steps
  * from one block to the next that are small. Where those of its like wander, too, their medians
  * differ by more than chance leaves of as many blocks. */
-static double noise_of(const struct pace *p, const struct ft_suspect *c, double spread,
+static double noise_of(const struct ft_pace *p, const struct ft_suspect *c, double spread,
                        double usual)
 {
     const double *excess = p->excess + c->position * p->blocks;
@@ -266,7 +92,7 @@ static double noise_of(const struct pace *p, const struct ft_suspect *c, double 
 
 /* How much less a member waits than the others, in all operations between those of the
  * communicator: where ranks exchange before they are together, they wait for a late one there. */
-static double spared_of(const struct pace *p, const struct ft_suspect *c)
+static double spared_of(const struct ft_pace *p, const struct ft_suspect *c)
 {
     for (size_t i = 0; i < p->members; i++)
         p->others[i] = middle_of(p, p->lost, i, c->first, c->end, NULL);
@@ -276,7 +102,7 @@ static double spared_of(const struct pace *p, const struct ft_suspect *c)
 
 /* Where all are taken to be alike: whether they are, but for this one and others of its host, and
  * it was as they are before if it may be a stage. */
-static bool are_alike(const struct pace *p, const struct ft_suspect *c)
+static bool are_alike(const struct ft_pace *p, const struct ft_suspect *c)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     size_t likes = 0;
@@ -288,13 +114,13 @@ static bool are_alike(const struct pace *p, const struct ft_suspect *c)
             fabs(middle_of(p, p->excess, j, 0, p->blocks, NULL)) * ODD > c->excess)
             return false;
     }
-    return !p->stages || (c->first >= BLOCKS_MIN &&
+    return !p->stages || (c->first >= FT_PACE_BLOCKS_MIN &&
                           middle_of(p, p->excess, c->position, 0, c->first, NULL) < EXCESS / 2);
 }
 
 /* Whether a member is late through the stretch, beyond what is noise and what its like differ by.
  */
-static bool is_late(const struct pace *p, struct ft_suspect *c)
+static bool is_late(const struct ft_pace *p, struct ft_suspect *c)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     double excess, spread, usual, felt, sum = 0, need = EXCESS;
@@ -308,7 +134,7 @@ static bool is_late(const struct pace *p, struct ft_suspect *c)
         often += x > EXCESS / 2;
     }
     /* What is not enough in any case: with many members, most need not be compared. */
-    if (n < BLOCKS_MIN || excess < EXCESS || sum / (double)n < EXCESS ||
+    if (n < FT_PACE_BLOCKS_MIN || excess < EXCESS || sum / (double)n < EXCESS ||
         (double)often < OFTEN * (double)n || excess * p->base < RELEVANT * p->wall_base)
         return false;
     ft_task_spend(p->m->task, 1 + p->members / 16);
@@ -343,7 +169,7 @@ static bool is_late(const struct pace *p, struct ft_suspect *c)
 }
 
 /* How many others do the same work, counted up to most. */
-static size_t likes_of(const struct pace *p, size_t position, size_t most)
+static size_t likes_of(const struct ft_pace *p, size_t position, size_t most)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     size_t likes = 0;
@@ -357,7 +183,7 @@ static size_t likes_of(const struct pace *p, size_t position, size_t most)
 }
 
 /* So many are late: the median of more than twice as many hides them. */
-static void set_rows(struct pace *p, size_t late)
+static void set_rows(struct ft_pace *p, size_t late)
 {
     size_t most = 2 * (late > 0 ? late : 1) + 1;
 
@@ -369,15 +195,15 @@ static void set_rows(struct pace *p, size_t late)
 }
 
 /* Of a member in a block of the stretch, the median: what is counted, less what is not to be. */
-static double usual_of(const struct pace *p, const struct ft_suspect *c, size_t position,
+static double usual_of(const struct ft_pace *p, const struct ft_suspect *c, size_t position,
                        const uint64_t *counted, const uint64_t *less)
 {
     size_t n = 0;
 
     ft_task_spend(p->m->task, 1 + (c->end - c->first) / 4);
     for (size_t b = c->first; b < c->end; b++) {
-        uint32_t from = row_of(p, b * p->period, position);
-        uint32_t to = row_of(p, (b + 1) * p->period, position);
+        uint32_t from = ft_pace_row(p, b * p->period, position);
+        uint32_t to = ft_pace_row(p, (b + 1) * p->period, position);
 
         p->room[n] = (double)counted[to] - (double)counted[from];
         if (less)
@@ -388,7 +214,7 @@ static double usual_of(const struct pace *p, const struct ft_suspect *c, size_t 
 }
 
 /* Whether a member has more of that than its like, by most of what it is late by. */
-static bool has_more(const struct pace *p, const struct ft_suspect *c, double late_ns,
+static bool has_more(const struct ft_pace *p, const struct ft_suspect *c, double late_ns,
                      const uint64_t *counted, const uint64_t *less)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
@@ -403,7 +229,7 @@ static bool has_more(const struct pace *p, const struct ft_suspect *c, double la
 
 /* Whether a member's operations take longer once all have entered, or it waits longer for those it
  * sends to and receives from. */
-static bool by_operations(const struct pace *p, const struct ft_suspect *c, double late_ns)
+static bool by_operations(const struct ft_pace *p, const struct ft_suspect *c, double late_ns)
 {
     return has_more(p, c, late_ns, p->inside_ns, p->lost_ns) ||
            has_more(p, c, late_ns, p->waits_ns, NULL);
@@ -411,7 +237,7 @@ static bool by_operations(const struct pace *p, const struct ft_suspect *c, doub
 
 /* Whether a member is late because it waits for another in a second communicator, or for transfers.
  * 0, 1, or -ENOMEM. */
-static int is_behind(const struct pace *p, const struct ft_suspect *c)
+static int is_behind(const struct ft_pace *p, const struct ft_suspect *c)
 {
     size_t blocks = c->end - c->first;
     uint64_t *starts = calloc(blocks + 1, sizeof(*starts));
@@ -424,14 +250,14 @@ static int is_behind(const struct pace *p, const struct ft_suspect *c)
 
     ft_task_spend(p->m->task, 1 + blocks / 4);
     for (size_t b = 0; starts && b <= blocks; b++)
-        starts[b] = p->m->op[row_of(p, (c->first + b) * p->period, c->position)].start_ns;
+        starts[b] = p->m->op[ft_pace_row(p, (c->first + b) * p->period, c->position)].start_ns;
     if (starts)
         rc = by_operations(p, c, late.late_ns) ? 1 : ft_behind_another(p->m, p->roles, &late);
     free(starts);
     return rc;
 }
 
-static int search(struct pace *p, struct ft_suspects *seen)
+static int search(struct ft_pace *p, struct ft_suspects *seen)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     struct ft_suspect culprits[64];
@@ -451,9 +277,10 @@ static int search(struct pace *p, struct ft_suspects *seen)
             continue;
         one_host = one_host && p->m->process[c.process].host ==
                                    p->m->process[count ? culprits->process : c.process].host;
-        c.row = row_of(p, c.first * p->period + 1, i);
+        c.row = ft_pace_row(p, c.first * p->period + 1, i);
         c.wall_ns = p->wall_base;
         c.blocks = p->blocks;
+        c.members = p->members;
         culprits[count++] = c;
     }
     set_rows(p, count);
@@ -472,7 +299,7 @@ static int search(struct pace *p, struct ft_suspects *seen)
 }
 
 /* For the comparison with all others. */
-static int take(struct pace *p, struct ft_suspects *seen)
+static int take(struct ft_pace *p, struct ft_suspects *seen)
 {
     struct ft_wander_pace pace = {.member = &p->m->members[p->m->comm_members[p->comm]],
                                   .members = p->members,
@@ -487,9 +314,19 @@ static int take(struct pace *p, struct ft_suspects *seen)
     return rc;
 }
 
-static int judge(struct pace *p, struct ft_suspects *seen)
+/* With blocks of so many groups. */
+static int judge_by(struct ft_pace *p, size_t period, struct ft_suspects *seen)
+{
+    p->period = period;
+    p->blocks = (p->groups - 1) / period;
+    ft_pace_fill(p);
+    return p->base > 0 ? search(p, seen) : 0;
+}
+
+static int judge(struct ft_pace *p, struct ft_suspects *seen)
 {
     size_t steps = p->groups - 1, most = steps > p->members ? steps : p->members;
+    size_t before = seen->count;
     int rc = -ENOMEM;
 
     p->own = calloc(p->members * steps, sizeof(*p->own));
@@ -504,18 +341,15 @@ static int judge(struct pace *p, struct ft_suspects *seen)
     p->rows = calloc(p->members, sizeof(*p->rows));
     if (p->own && p->late && p->later && p->excess && p->outside && p->lost && p->wall && p->room &&
         p->others && p->rows) {
-        p->beside = works_beside(p);
-        for (size_t k = 1; k <= steps; k++) {
-            ft_task_spend(p->m->task, 1 + p->members / 4);
-            for (size_t i = 0; i < p->members; i++)
-                p->room[i] = own_of(p, k, i);
-            p->others[k - 1] = ft_median(p->room, p->members);
+        p->beside = ft_pace_works_beside(p);
+        rc = judge_by(p, ft_pace_period(p, false), seen);
+        if (rc == 0 && seen->count == before) {
+            size_t first = p->period, other = ft_pace_period(p, true);
+
+            rc = other == first ? 0 : judge_by(p, other, seen);
+            if (rc == 0 && seen->count == before && other != first)
+                rc = judge_by(p, first, seen);
         }
-        p->period = ft_period(p->others, steps, BLOCKS_MIN, p->room);
-        p->blocks = steps / p->period;
-        fill(p);
-        compare(p);
-        rc = p->base > 0 ? search(p, seen) : 0;
         if (rc == 0 && p->base > 0)
             rc = take(p, seen);
     }
@@ -548,15 +382,15 @@ static int look(const struct ft_matched *m, const struct ranks *r, bool all,
     int rc = seen.wander ? 0 : -ENOMEM;
 
     for (uint32_t comm = 0; comm < m->comm_count && rc == 0; comm++) {
-        struct pace p = {.m = m,
-                         .roles = all ? r->alike : r->roles,
-                         .apart = all ? r->roles : NULL,
-                         .stages = stages,
-                         .lost_ns = r->lost,
-                         .inside_ns = r->inside,
-                         .waits_ns = r->waits,
-                         .comm = comm,
-                         .group = r->groups};
+        struct ft_pace p = {.m = m,
+                            .roles = all ? r->alike : r->roles,
+                            .apart = all ? r->roles : NULL,
+                            .stages = stages,
+                            .lost_ns = r->lost,
+                            .inside_ns = r->inside,
+                            .waits_ns = r->waits,
+                            .comm = comm,
+                            .group = r->groups};
 
         p.members = ft_matched_size(m, comm);
         for (size_t g = m->comm_groups[comm]; g < m->comm_groups[comm + 1]; g++) {

@@ -10,14 +10,16 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/diagnosis.c lib/diagnosis/diagnosis.h \
 	lib/diagnosis/flight.c lib/diagnosis/flight.h \
 	lib/diagnosis/found.c lib/diagnosis/found.h \
-	lib/diagnosis/hang.c \
+	lib/diagnosis/habits.c lib/diagnosis/hang.c \
 	lib/diagnosis/late.c lib/diagnosis/leavers.c \
 	lib/diagnosis/lost.c lib/diagnosis/lost.h \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \
 	lib/diagnosis/mismatch.c \
 	lib/diagnosis/offsets.c lib/diagnosis/offsets.h \
+	lib/diagnosis/once.c \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \
 	lib/diagnosis/order.c lib/diagnosis/order.h \
+	lib/diagnosis/pace.c lib/diagnosis/pace.h \
 	lib/diagnosis/pair_rate.c lib/diagnosis/pair_rate.h \
 	lib/diagnosis/pickle.c \
 	lib/diagnosis/polish.c lib/diagnosis/polish.h \
@@ -25,6 +27,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/report.c lib/diagnosis/report.h \
 	lib/diagnosis/rhythm.c lib/diagnosis/rhythm.h \
 	lib/diagnosis/roles.c lib/diagnosis/roles.h \
+	lib/diagnosis/sends.c \
 	lib/diagnosis/series.h lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
 	lib/diagnosis/stalls.c lib/diagnosis/stalls.h \
 	lib/diagnosis/stats.c lib/diagnosis/stats.h \

@@ -95,7 +95,7 @@ int ft_suspects_report(const struct ft_matched *m, const struct ft_suspects *s,
     for (size_t i = 0; i < s->count && rc == 0; i++) {
         const struct ft_suspect *c = &s->items[i];
         struct ft_wander_stretch stretch = {.process = c->process,
-                                            .members = ft_matched_size(m, c->comm),
+                                            .members = c->members,
                                             .blocks = c->end - c->first,
                                             .of = c->blocks,
                                             .wall_ns = c->wall_ns,

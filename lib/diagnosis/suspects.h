@@ -23,6 +23,7 @@
 struct ft_suspect {
     uint32_t comm, process, position, row; /* row: the first */
     size_t first, end, blocks;             /* blocks: all */
+    size_t members;                        /* that it is one of */
     double excess, sigmas, felt_ns, wall_ns;
     bool behind; /* what it does itself is not why it is late */
 };

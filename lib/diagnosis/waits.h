@@ -65,7 +65,8 @@ struct ft_habits {
 int ft_habits_init(struct ft_habits *habits, const struct ft_matched *m);
 void ft_habits_free(struct ft_habits *habits);
 
-/* How long a process usually is in no operation before one like the row's. */
+/* How long a process usually is in no operation before one like the row's, or before its side of a
+ * send or receive that the row of another waits in. */
 uint64_t ft_habits_own(const struct ft_matched *m, uint32_t process, uint32_t row);
 
 /* The longest that a process was in no operation. The ranks of a host may work in step: then all of
