@@ -101,12 +101,8 @@ static void fill_event(struct ft_pair_rates_report *r, const struct ft_pair_rate
     r->evidence.switch_ = m->switch_;
     r->evidence.port = m->port;
     r->evidence.flow = m->flow;
-    e->has_time_ms = e->has_since_ms = e->has_kind = e->has_severity = true;
-    e->time_ms = m->time_ms;
-    e->since_ms = m->since_ms;
-    e->fabric = m->fabric;
-    e->kind = FABRICTRACE__KIND__KIND_COMM_SLOW;
-    e->severity = m->severity;
+    ft_emit_event(e, FABRICTRACE__KIND__KIND_COMM_SLOW, m->severity, m->fabric,
+                  (int64_t)m->since_ms, (int64_t)m->time_ms);
     e->subject = r->subject;
     e->message = r->message;
     e->evidence = &r->evidence;
@@ -121,7 +117,6 @@ void ft_pair_rates_fill(struct ft_pair_rates_report *r, const struct ft_pair_rat
 
     memset(r, 0, sizeof(*r));
     fabrictrace__diagnosis__init(m);
-    fabrictrace__event__init(&r->event);
     fabrictrace__evidence__init(&r->evidence);
     ft_emit_tuple(&r->flow, &f->tuple);
     say_reasons(r, f);

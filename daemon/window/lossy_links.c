@@ -189,7 +189,7 @@ static void raise_one(const struct ft_lossy_links *l, struct closing *c,
                       const struct ft_lossy_found *f, bool missed)
 {
     const struct ft_topology *t = ft_join_topology(c->join);
-    Fabrictrace__Event event = FABRICTRACE__EVENT__INIT;
+    Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     const struct ft_port *port = ft_topology_port(t, f->link);
     const char *name = ft_topology_switch(t, port->switch_id)->name;
@@ -209,12 +209,9 @@ static void raise_one(const struct ft_lossy_links *l, struct closing *c,
     evidence.count = f->flows;
     evidence.flows = f->again;
     evidence.p_value = f->p;
-    event.has_time_ms = event.has_since_ms = event.has_kind = event.has_severity = true;
-    event.time_ms = (uint64_t)c->span->end_ms;
-    event.since_ms = (uint64_t)c->span->start_ms;
-    event.fabric = (char *)(uintptr_t)ft_topology_fabric(t);
-    event.kind = FABRICTRACE__KIND__KIND_PACKET_LOSS;
-    event.severity = FABRICTRACE__SEVERITY__SEVERITY_WARNING;
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_PACKET_LOSS,
+                  FABRICTRACE__SEVERITY__SEVERITY_WARNING, ft_topology_fabric(t), c->span->start_ms,
+                  c->span->end_ms);
     event.subject = subject;
     event.message = message;
     event.evidence = &evidence;
