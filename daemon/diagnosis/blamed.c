@@ -253,7 +253,7 @@ static bool is_even(const struct ft_blamed *b, const struct ft_recent_rank *rank
 
 /* Operations of a communicator take as long as the slowest of its steps: where these come and go,
  * they become longer while hardly a pair does. Of a slow communicator most pairs are; where nearly
- * all of the job are, it is no communicator that is slow. */
+ * all of the job are, it is not the communicator that is slow. */
 static bool are_longer(const struct ft_blamed *b, const Fabrictrace__Diagnosis *m)
 {
     size_t longer = 0, all = 0, longer_of_job = 0, all_of_job = 0;

@@ -228,7 +228,7 @@ static void make_cells(struct table *t, const struct ft_delays_paths *paths)
 }
 
 /* What the centre of the matrix was before, where that is known of most pairs; else NAN. What all
- * have become slower by is none of their fault: it counts as if it had always been so. */
+ * have become slower by is not the fault of any: it counts as if it had always been so. */
 static double past_of(struct table *t)
 {
     double middle;
