@@ -146,7 +146,9 @@ void ft_lossy_links_flow(struct ft_lossy_links *l, const struct ft_join *join, s
     add.again = n->again;
     add.id = index;
     ft_lossy_add(l->lossy, &add);
+    /* A receiver that misses packets says so of data: no loss of its answers explains it. */
     add.again = n->missed;
+    add.answer_count = 0;
     if (answered || n->missed)
         ft_lossy_add(l->missed, &add);
 }

@@ -56,7 +56,7 @@ raised()
         END { print hosts + 0 }' /tmp/records.ndjson
 }
 
-# All four senders, for a minute; then the one that the judge needs. On a slow machine a queue pair has
+# Four senders, for a minute; then the one that the judge needs. On a slow machine a queue pair has
 # one packet under way, and its timer alone tells of a loss.
 enough_raised()
 {
@@ -64,6 +64,15 @@ enough_raised()
     hosts=$(raised)
     awaited="$hosts hosts raised"
     [ "$hosts" -ge 4 ] || { [ "$hosts" -ge 1 ] && [ $((SECONDS - lossy_since)) -ge 60 ]; }
+}
+
+# Whether the loss was told of the link. On a slow machine timers fire without a loss and flows send again on all
+# links, or so few packets go that chance explains the rest: then it is not, and eight windows are enough.
+loss_told()
+{
+    awaited="packet_loss"
+    gawk -v RS='\n' '/"kind":"packet_loss"/ { found = 1 } END { exit !found }' /tmp/records.ndjson ||
+        [ $((SECONDS - lossy_since)) -ge $((8 * window)) ]
 }
 
 # Losses are as rare as the machine is slow: a report then has to be of longer for them to stand out.
@@ -95,12 +104,12 @@ now_ms >"$out/stop"
 say "flows"
 read -r switch port <"$plan/lossy"
 mapfile -t senders <"$plan/senders"
-limit_tests tests 15 && prefer 30 "${senders[@]}" || rc=1
+limit_tests tests 15 && prefer 40 "${senders[@]}" || rc=1
 rdma -j statistic show >"$out/statistic-0.json"
 now_ms >"$out/lossy"
 within "$switch" tc qdisc add dev "$port" root netem loss 15% || rc=1
 lossy_since=$SECONDS
-until_ 'look && enough_raised' 180 || rc=1
+until_ 'look && enough_raised && loss_told' 180 || rc=1
 now_ms >"$out/healed"
 within "$switch" tc -s qdisc show dev "$port" >"$out/netem"
 within "$switch" tc qdisc del dev "$port" root

@@ -2,7 +2,8 @@
 """A whole fabric in one guest: 16 hosts, 256 ends of queue pairs, then a link that loses packets.
 
 What the daemon published is compared with what tcpdump saw on the spines' links, with the queue
-pairs and counters that the rdma tool showed, and with what did not leave the lossy spine.
+pairs and counters that the rdma tool showed, and with what did not leave the lossy spine: the event
+packet_loss names that link and the pairs of hosts behind it, and nobody else.
 """
 import collections
 import json
@@ -10,8 +11,11 @@ import math
 
 import guestfabric
 import vm
-from fabricwire import FabricJudge
+from fabricwire import EDGE_MS, FabricJudge
 from guestfabric import Layout
+from judging import ACK, ACKS, NAK, packets
+from lab.records import flow_of
+from lab.traffic import Flow
 
 PROGRAMS = guestfabric.PROGRAMS
 HOSTS = 4  # of each leaf
@@ -21,6 +25,10 @@ LOST_LEAST = 20  # packets of data, with which a host's counters cannot stay whe
 RAISED_LEAST = 10  # growth that is told from none; in one report it is congestion
 READ_MS = 500  # within which counters are read at a report's time
 DEVIATIONS = 5  # above what is usual
+VICTIMS_MAX = 32  # flows that an event names
+MEMORY = 6  # windows, for which a flow counts with what its samples showed
+CERTAIN = 1e-12  # so unlikely by chance that it has to be told
+SHOWN_MS = 30000  # after which it is
 SIGNS = {  # counters of Soft-RoCE that tell of lost packets, at the receiver and at the sender
     "receiver": ("out_of_seq_request",),
     "sender": ("completer_retry_err",),
@@ -31,12 +39,25 @@ def machines(_):
     return (vm.Machine(memory_mib=704),)
 
 
+# Which leaf each host of a leaf writes to, by the leaf's place after the one behind the lossy link: half
+# of the flows go there, and those over each other link have other ends as well, so that no link up
+# carries just what the lossy one does.
+WRITES_TO = {
+    0: (1, 2, 3, 1),
+    1: (0, 0, 0, 2),
+    2: (0, 0, 0, 3),
+    3: (0, 0, 1, 2),
+}
+
+
 def the_plan():
-    """Each host writes to one under the next leaf, so that the hosts of one leaf have nothing to do
-    with a link between two others."""
     layout = Layout(spines=2, leaves=LEAVES, hosts=HOSTS)
-    pairs = ((host, layout.hosts[(host.leaf + 1) % LEAVES * HOSTS + (host.slot + 1) % HOSTS],
-              6 if number % 2 else 4) for number, host in enumerate(layout.hosts))
+    behind = layout.leaves.index(layout.peer[LOSSY].node)
+    pairs = []
+    for number, host in enumerate(layout.hosts):
+        leaf = (WRITES_TO[(host.leaf - behind) % LEAVES][host.slot] + behind) % LEAVES
+        pairs.append((host, layout.hosts[leaf * HOSTS + (host.slot + host.leaf) % HOSTS],
+                      6 if number % 2 else 4))
     return guestfabric.Plan(layout, tuple(pairs), qps=8, sampling=1, window_s=4)
 
 
@@ -44,10 +65,18 @@ def prepare(share, _):
     plan = the_plan()
     guestfabric.write(share, plan)
     (share / "plan" / "lossy").write_text(" ".join(LOSSY) + "\n")
-    # By which much goes: those under the leaf before.
+    # By which much goes.
     (share / "plan" / "senders").write_text("".join(
         f"{client.name}\n" for client, server, _ in plan.pairs
         if plan.layout.peer[LOSSY].node == plan.layout.leaves[server.leaf]))
+
+
+def fisher(here, flows, others, other_flows):
+    """The probability that chance gives as many of all that show it to one side, or more."""
+    all_again = here + others
+    ways = sum(math.comb(flows, k) * math.comb(other_flows, all_again - k)
+               for k in range(here, min(flows, all_again) + 1))
+    return ways / math.comb(flows + other_flows, all_again)
 
 
 class Judge(FabricJudge):
@@ -180,6 +209,96 @@ class Judge(FabricJudge):
         return wrong, len(guilty), still
 
 
+    def numbers(self, spine):
+        """{Flow: [(time_ms, number)]} of data that came to a spine, and the moments of NAKs that did."""
+        came, naks = collections.defaultdict(list), collections.defaultdict(list)
+        for p in packets(self.out / f"{spine}.pcap"):
+            if p.leaves:
+                continue
+            if p.opcode not in ACKS:
+                came[Flow(p.src, p.dst, p.sport)].append((p.time_ms, p.psn))
+            elif p.opcode == ACK and p.syndrome >> 5 == NAK:
+                naks[Flow(p.dst, p.src, p.sport)].append(p.time_ms)
+        return came, naks
+
+    def sent_again(self):
+        """Moments at which a packet of data came to a spine with a lower number than the one before, and those
+        of NAKs that answer such, each by Flow."""
+        again, naks = collections.defaultdict(list), collections.defaultdict(list)
+        for spine in self.layout.spines:
+            came, refused = self.numbers(spine)
+            for flow, seen in came.items():
+                again[flow] += [at for (_, before), (at, number) in zip(seen, seen[1:])
+                                if 0 < (before - number) % 2**24 < 2**23]
+            for flow, moments in refused.items():
+                naks[flow] += moments
+        return again, naks
+
+    def pair(self, flow):
+        return tuple(self.layout.owner[ip].name for ip in (flow.src, flow.dst))
+
+    def towards(self, spine):
+        """Flows of data that leave a spine for the leaf behind the lossy link."""
+        leaf = self.layout.peer[LOSSY].node
+        return {flow for flow, path in self.paths.items()
+                if path and self.wire.data[flow] and path[1][0] == spine and path[2][0] == leaf}
+
+    def wrong_victim(self, flow, v, over, since_ms, until_ms):
+        """A flow that an event names crossed the link and lost packets there, and it shows: it sent some again,
+        or its receiver said so. It is named rightly."""
+        end = next((end for end in self.ends if end.client and end.flow == flow), None)
+        lost = self.wire.lost().get(flow, 0)
+        if flow not in over or not lost:
+            return [f"{flow}: {'' if flow in over else 'does not cross it, '}{lost} of its packets lost"]
+        if not any(since_ms - EDGE_MS <= at <= until_ms + EDGE_MS for at in self.again[flow] + self.naks[flow]):
+            return [f"{flow}: sends none again between {since_ms} and {until_ms}"]
+        told = {"src_host": v.get("src_host"), "dst_host": v.get("dst_host"), "job": v.get("job"),
+                "local": v.get("qp", {}).get("local"), "remote": v.get("qp", {}).get("remote")}
+        true = {"src_host": end.host.name, "dst_host": self.layout.owner[flow.dst].name,
+                "job": guestfabric.job(end.host), "local": end.row["lqpn"], "remote": end.row["rqpn"]}
+        return [] if told == true else [f"{end}: {told}, not {true}"]
+
+    def packet_loss(self):
+        """Every event packet_loss against the wire: it is of the lossy link, since that lost packets; what it
+        names and counts. Returns texts, how many there are, and the pairs of hosts that they name."""
+        self.again, self.naks = self.sent_again()
+        over, wrong, told, named = self.towards(LOSSY[0]), [], 0, set()
+        for seen in self.records.of("event"):
+            event, at = seen.record, seen.record.get("evidence", {})
+            if event["kind"] != "packet_loss" or event.get("cleared"):
+                continue
+            if (at["switch"], at["port"], at["peer"]) != (*LOSSY, self.layout.peer[LOSSY].node) or \
+                    event["time_ms"] < self.moment("lossy"):
+                wrong.append(f"at {event['time_ms']}: {event['message']}")
+                continue
+            told += 1
+            window_ms = event["time_ms"] - event["since_ms"]
+            flows = [(flow_of(v), v) for v in at["victims"]]
+            for flow, v in flows:
+                wrong += self.wrong_victim(flow, v, over, event["time_ms"] - MEMORY * window_ms, event["time_ms"])
+            pairs = {self.pair(flow) for flow, _ in flows}
+            named |= pairs
+            # The list is as long as there are flows, or as it may be; one flow of each pair comes first.
+            if (len({flow for flow, _ in flows}), at.get("pairs", len(pairs))) != \
+                    (min(at["flows"], VICTIMS_MAX), len(pairs)) or not at["flows"] <= at["count"] <= len(over):
+                wrong.append(f"names {len(flows)} of {at['flows']} flows of {at['count']} and {len(pairs)} of "
+                             f"{at['pairs']} pairs; there are {len(over)} flows")
+        return wrong, told, named
+
+    def certain(self):
+        """Whether receivers missed packets of so many more flows over the lossy link than over the others of
+        its group, which show enough of themselves, that chance does not explain it."""
+        spans = [(self.moment("lossy"), self.moment("healed") - SHOWN_MS)]
+        count = {}
+        for spine in self.layout.spines:
+            flows = self.towards(spine)
+            missed = sum(any(a <= at <= b for a, b in spans for at in self.naks[flow]) for flow in flows)
+            count[spine] = missed, len(flows)
+        here, flows = count.pop(LOSSY[0])
+        others, other_flows = map(sum, zip(*count.values()))
+        return fisher(here, flows, others, other_flows) < CERTAIN, f"{here} of {flows}, {others} of {other_flows}"
+
+
 def judge(out, _):
     j = Judge(out, the_plan())
     j.check_paths()
@@ -187,6 +306,12 @@ def judge(out, _):
     j.check("counters grew on the hosts that sent what was lost", j.counters(count))
     j.check("the daemon's counters are the devices'", j.reported())
     wrong, guilty, still = j.congestion(count)
+    lossy, told, named = j.packet_loss()
+    certain, count = j.certain()
+    if certain and not told:
+        lossy.append("nothing is told")
+    j.check(f"packet_loss names {'/'.join(LOSSY)} {told} times and {len(named)} pairs of hosts whose flows lost "
+            f"packets there, and nobody else; receivers missed some of {count} flows over the others", lossy)
     j.check(f"congestion names {guilty} hosts behind the lossy link, none of {still} whose counters "
             "stood still, and tells no more than they grew", wrong)
     return j.passed, j.failed

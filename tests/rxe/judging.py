@@ -7,13 +7,15 @@ from typing import NamedTuple
 ACKS = {0x0C, 0x11, 0x12, 0x81}  # READ request, ACK, ATOMIC ACK, CNP (IBTA volume 1, table 38)
 
 
+ACK = 0x11
+NAK = 3  # the upper bits of an ACK's syndrome (IBTA section 9.7.5.2.1)
 ETHERNET, COOKED = 1, 276  # tcpdump.org/linktypes.html
 IPV4, IPV6 = b"\x08\x00", b"\x86\xdd"
 
 
 class Packet(NamedTuple):
-    """A RoCEv2 packet in a pcap file. Of the cooked captures of all of a machine's interfaces there
-    is the interface's index, and whether the packet left by it."""
+    """A RoCEv2 packet in a pcap file: psn is its number, syndrome that of an ACK. Of the cooked captures
+    of all of a machine's interfaces there is the interface's index, and whether the packet left by it."""
     time_ms: float
     src: str
     dst: str
@@ -22,6 +24,8 @@ class Packet(NamedTuple):
     opcode: int
     ifindex: int
     leaves: bool
+    psn: int
+    syndrome: int
 
 
 def _udp_at(kind, frame, at):
@@ -55,7 +59,8 @@ def packets(path):
         yield Packet(seconds * 1000 + micros / 1000, src, dst, sport,
                      int.from_bytes(bth[5:8], "big"), bth[0],
                      int.from_bytes(frame[4:8], "big") if cooked else 0,
-                     cooked and frame[10] == 4)
+                     cooked and frame[10] == 4, int.from_bytes(bth[9:12], "big"),
+                     bth[12] if bth[0] == ACK and len(bth) > 12 else 0)
 
 
 class Tally:

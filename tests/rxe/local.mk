@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Boots a virtual machine, so it is no part of "make check".
-EXTRA_DIST += tests/rxe/run.py tests/rxe/vm.py tests/rxe/judging.py tests/rxe/build-guest.sh \
+EXTRA_DIST += tests/rxe/README.md tests/rxe/run.py tests/rxe/vm.py tests/rxe/judging.py tests/rxe/build-guest.sh \
 	tests/rxe/common.sh tests/rxe/flows.sh tests/rxe/judge_flows.py tests/rxe/numbered.py \
 	tests/rxe/guestfabric.py tests/rxe/guestfabric.sh tests/rxe/fabricwire.py \
 	tests/rxe/fabric.sh tests/rxe/judge_fabric.py \

@@ -7,7 +7,8 @@ flows that cross the link and send again, and pairs of hosts.
 
 So it is where senders go back that far, at every switch, that samples seem to overtake each other. Where it is
 the samples of one spine, or of one uplink of a leaf, that overtake each other, no link is named. And where all
-flows send again by their timers, those whose receivers say that they missed packets name the link."""
+flows send again by their timers, those whose receivers say that they missed packets name the link, though what
+answers goes back by the same spine, as Linux routes it."""
 import json
 import os
 import random
@@ -80,7 +81,7 @@ def generate(rng, case, pauses):
             yield observation(flow, second, f"192.0.3.{spine}", int(a[2]), int(b[2]),
                               int(bool(far) and back or late[0]), FAR if late[0] else far)
             if case == "timers":
-                yield answers(flow, second, f"192.0.2.{b[2]}", 50 + int(b[3]), flow[2] % SPINES + 1, int(lost))
+                yield answers(flow, second, f"192.0.2.{b[2]}", 50 + int(b[3]), spine, int(lost))
 
 
 def check_victims(evidence, flows):
