@@ -73,7 +73,7 @@ static void evenness_cells(struct ft_grid *grid, const struct ft_value *record)
     }
 }
 
-/* Why no flow is predicted, and how much more has to be seen at least until that is no reason. */
+/* Why no flow is predicted, and how much more has to be seen at least before one is. */
 static void why_cell(struct ft_grid *grid, const struct ft_value *record)
 {
     static const struct {
@@ -88,7 +88,7 @@ static void why_cell(struct ft_grid *grid, const struct ft_value *record)
         {"contradicted", "wrong recently"},
     };
     const char *reason = ft_value_str(record, "reason"), *text = reason;
-    char lacking[LIST_BYTES], more[64] = "";
+    char missing[LIST_BYTES], more[64] = "";
     uint64_t least;
 
     if (!reason) {
@@ -100,8 +100,8 @@ static void why_cell(struct ft_grid *grid, const struct ft_value *record)
             text = whys[i].text;
     if (ft_value_uint(record, "more_least", &least))
         snprintf(more, sizeof(more), ": at least %" PRIu64 " more", least);
-    ft_grid_cell(grid, FT_PLAIN, "%s%s%s%s", text, list_text(lacking, record, "few_of") ? " " : "",
-                 lacking, more);
+    ft_grid_cell(grid, FT_PLAIN, "%s%s%s%s", text, list_text(missing, record, "few_of") ? " " : "",
+                 missing, more);
 }
 
 static void add_row(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)

@@ -60,6 +60,7 @@ SHOWN = {
     "explain-lag": ["explain", FLOW],
     "explain-inferred": ["explain", FLOW],
     "explain-likely": ["explain", FLOW],
+    "explain-probed": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
     "explain-lossy": ["explain", FLOW],
     "explain-link": ["explain", "leaf2/Ethernet54"],
