@@ -10,8 +10,6 @@
 
 /* Of what was kept, one in so many is held out while a model is learnt. */
 #define HELD_OUT_ONE_IN 4
-/* So many flows that are new make it worth learning anew; later a quarter of those there are. */
-#define NEW_LEAST 16
 /* Predictions are counted over about so many: older ones fade. */
 #define PREDICTED_MOST 4096
 /* A hash that errs so often in a row is another one. */
@@ -239,11 +237,4 @@ void ft_hash_set_learn(struct ft_hash_set *s)
         s->predicted = s->right = predicted;
     s->dirty |= s->model.index_bits != bits || is_doubted(s) != doubted || s->takes_qp != took_qp;
     note_said(s, &before);
-}
-
-uint32_t ft_hash_set_due_in(const struct ft_hash_set *s)
-{
-    uint32_t enough = s->learnt_count / 4 > NEW_LEAST ? s->learnt_count / 4 : NEW_LEAST;
-
-    return s->fresh < enough ? enough - s->fresh : 0;
 }

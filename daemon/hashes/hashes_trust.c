@@ -19,6 +19,15 @@
  * flows' are known. */
 #define QP_PROOF_BITS  12
 #define QP_KNOWN_LEAST 16
+/* So many flows that are new make it worth learning anew; later a quarter of those there are. */
+#define NEW_LEAST 16
+
+uint32_t ft_hash_set_due_in(const struct ft_hash_set *s)
+{
+    uint32_t enough = s->learnt_count / 4 > NEW_LEAST ? s->learnt_count / 4 : NEW_LEAST;
+
+    return s->fresh < enough ? enough - s->fresh : 0;
+}
 
 static bool is_right(const struct ft_hash_set *s)
 {
