@@ -82,7 +82,7 @@ static bool enters_at(const struct ft_join *j, const struct ft_flow *flow, uint3
 
     if (out == FT_NONE)
         return false;
-    at = ft_topology_end_switch(ft_join_topology(j), out);
+    at = ft_topology_end_switch(j->t, out);
     for (uint16_t i = 0; i < ev->count; i++)
         if (list[i].source == source && ft_sighting_switch(&list[i]) == at)
             return true;

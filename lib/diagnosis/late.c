@@ -34,11 +34,11 @@
 #include "lib/diagnosis/behind.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/lost.h"
-#include "lib/diagnosis/pace.h"
 #include "lib/diagnosis/roles.h"
 #include "lib/diagnosis/stats.h"
 #include "lib/diagnosis/suspects.h"
 #include "lib/diagnosis/wander.h"
+#include "lib/diagnosis/work_pace.h"
 
 #define GROUPS_MIN  12
 #define EXCESS      0.10 /* of the own time of its like */
@@ -60,7 +60,7 @@ static bool complete(const struct ft_gathering *group, size_t members)
 }
 
 /* Of a stretch of a member's values: their median and spread. */
-static double middle_of(const struct ft_pace *p, const double *values, size_t position,
+static double middle_of(const struct ft_work_pace *p, const double *values, size_t position,
                         size_t first, size_t end, double *spread)
 {
     double median;
@@ -76,7 +76,7 @@ static double middle_of(const struct ft_pace *p, const double *values, size_t po
 /* What is noise of a member's excess in a stretch. One that grows has a large spread, and steps
  * from one block to the next that are small. Where those of its like wander, too, their medians
  * differ by more than chance leaves of as many blocks. */
-static double noise_of(const struct ft_pace *p, const struct ft_suspect *c, double spread,
+static double noise_of(const struct ft_work_pace *p, const struct ft_suspect *c, double spread,
                        double usual)
 {
     const double *excess = p->excess + c->position * p->blocks;
@@ -92,7 +92,7 @@ static double noise_of(const struct ft_pace *p, const struct ft_suspect *c, doub
 
 /* How much less a member waits than the others, in all operations between those of the
  * communicator: where ranks exchange before they are together, they wait for a late one there. */
-static double spared_of(const struct ft_pace *p, const struct ft_suspect *c)
+static double spared_of(const struct ft_work_pace *p, const struct ft_suspect *c)
 {
     for (size_t i = 0; i < p->members; i++)
         p->others[i] = middle_of(p, p->lost, i, c->first, c->end, NULL);
@@ -102,7 +102,7 @@ static double spared_of(const struct ft_pace *p, const struct ft_suspect *c)
 
 /* Where all are taken to be alike: whether they are, but for this one and others of its host, and
  * it was as they are before if it may be a stage. */
-static bool are_alike(const struct ft_pace *p, const struct ft_suspect *c)
+static bool are_alike(const struct ft_work_pace *p, const struct ft_suspect *c)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     size_t likes = 0;
@@ -114,13 +114,13 @@ static bool are_alike(const struct ft_pace *p, const struct ft_suspect *c)
             fabs(middle_of(p, p->excess, j, 0, p->blocks, NULL)) * ODD > c->excess)
             return false;
     }
-    return !p->stages || (c->first >= FT_PACE_BLOCKS_MIN &&
+    return !p->stages || (c->first >= FT_WORK_PACE_BLOCKS_MIN &&
                           middle_of(p, p->excess, c->position, 0, c->first, NULL) < EXCESS / 2);
 }
 
 /* Whether a member is late through the stretch, beyond what is noise and what its like differ by.
  */
-static bool is_late(const struct ft_pace *p, struct ft_suspect *c)
+static bool is_late(const struct ft_work_pace *p, struct ft_suspect *c)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     double excess, spread, usual, felt, sum = 0, need = EXCESS;
@@ -134,7 +134,7 @@ static bool is_late(const struct ft_pace *p, struct ft_suspect *c)
         often += x > EXCESS / 2;
     }
     /* What is not enough in any case: with many members, most need not be compared. */
-    if (n < FT_PACE_BLOCKS_MIN || excess < EXCESS || sum / (double)n < EXCESS ||
+    if (n < FT_WORK_PACE_BLOCKS_MIN || excess < EXCESS || sum / (double)n < EXCESS ||
         (double)often < OFTEN * (double)n || excess * p->base < RELEVANT * p->wall_base)
         return false;
     ft_task_spend(p->m->task, 1 + p->members / 16);
@@ -169,7 +169,7 @@ static bool is_late(const struct ft_pace *p, struct ft_suspect *c)
 }
 
 /* How many others do the same work, counted up to most. */
-static size_t likes_of(const struct ft_pace *p, size_t position, size_t most)
+static size_t likes_of(const struct ft_work_pace *p, size_t position, size_t most)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     size_t likes = 0;
@@ -183,7 +183,7 @@ static size_t likes_of(const struct ft_pace *p, size_t position, size_t most)
 }
 
 /* So many are late: the median of more than twice as many hides them. */
-static void set_rows(struct ft_pace *p, size_t late)
+static void set_rows(struct ft_work_pace *p, size_t late)
 {
     size_t most = 2 * (late > 0 ? late : 1) + 1;
 
@@ -195,15 +195,15 @@ static void set_rows(struct ft_pace *p, size_t late)
 }
 
 /* Of a member in a block of the stretch, the median: what is counted, less what is not to be. */
-static double usual_of(const struct ft_pace *p, const struct ft_suspect *c, size_t position,
+static double usual_of(const struct ft_work_pace *p, const struct ft_suspect *c, size_t position,
                        const uint64_t *counted, const uint64_t *less)
 {
     size_t n = 0;
 
     ft_task_spend(p->m->task, 1 + (c->end - c->first) / 4);
     for (size_t b = c->first; b < c->end; b++) {
-        uint32_t from = ft_pace_row(p, b * p->period, position);
-        uint32_t to = ft_pace_row(p, (b + 1) * p->period, position);
+        uint32_t from = ft_work_pace_row(p, b * p->period, position);
+        uint32_t to = ft_work_pace_row(p, (b + 1) * p->period, position);
 
         p->room[n] = (double)counted[to] - (double)counted[from];
         if (less)
@@ -214,7 +214,7 @@ static double usual_of(const struct ft_pace *p, const struct ft_suspect *c, size
 }
 
 /* Whether a member has more of that than its like, by most of what it is late by. */
-static bool has_more(const struct ft_pace *p, const struct ft_suspect *c, double late_ns,
+static bool has_more(const struct ft_work_pace *p, const struct ft_suspect *c, double late_ns,
                      const uint64_t *counted, const uint64_t *less)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
@@ -229,7 +229,7 @@ static bool has_more(const struct ft_pace *p, const struct ft_suspect *c, double
 
 /* Whether a member's operations take longer once all have entered, or it waits longer for those it
  * sends to and receives from. */
-static bool by_operations(const struct ft_pace *p, const struct ft_suspect *c, double late_ns)
+static bool by_operations(const struct ft_work_pace *p, const struct ft_suspect *c, double late_ns)
 {
     return has_more(p, c, late_ns, p->inside_ns, p->lost_ns) ||
            has_more(p, c, late_ns, p->waits_ns, NULL);
@@ -237,7 +237,7 @@ static bool by_operations(const struct ft_pace *p, const struct ft_suspect *c, d
 
 /* Whether a member is late because it waits for another in a second communicator, or for transfers.
  * 0, 1, or -ENOMEM. */
-static int is_behind(const struct ft_pace *p, const struct ft_suspect *c)
+static int is_behind(const struct ft_work_pace *p, const struct ft_suspect *c)
 {
     size_t blocks = c->end - c->first;
     uint64_t *starts = calloc(blocks + 1, sizeof(*starts));
@@ -250,14 +250,14 @@ static int is_behind(const struct ft_pace *p, const struct ft_suspect *c)
 
     ft_task_spend(p->m->task, 1 + blocks / 4);
     for (size_t b = 0; starts && b <= blocks; b++)
-        starts[b] = p->m->op[ft_pace_row(p, (c->first + b) * p->period, c->position)].start_ns;
+        starts[b] = p->m->op[ft_work_pace_row(p, (c->first + b) * p->period, c->position)].start_ns;
     if (starts)
         rc = by_operations(p, c, late.late_ns) ? 1 : ft_behind_another(p->m, p->roles, &late);
     free(starts);
     return rc;
 }
 
-static int search(struct ft_pace *p, struct ft_suspects *seen)
+static int search(struct ft_work_pace *p, struct ft_suspects *seen)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     struct ft_suspect culprits[64];
@@ -277,7 +277,7 @@ static int search(struct ft_pace *p, struct ft_suspects *seen)
             continue;
         one_host = one_host && p->m->process[c.process].host ==
                                    p->m->process[count ? culprits->process : c.process].host;
-        c.row = ft_pace_row(p, c.first * p->period + 1, i);
+        c.row = ft_work_pace_row(p, c.first * p->period + 1, i);
         c.wall_ns = p->wall_base;
         c.blocks = p->blocks;
         c.members = p->members;
@@ -299,7 +299,7 @@ static int search(struct ft_pace *p, struct ft_suspects *seen)
 }
 
 /* For the comparison with all others. */
-static int take(struct ft_pace *p, struct ft_suspects *seen)
+static int take(struct ft_work_pace *p, struct ft_suspects *seen)
 {
     struct ft_wander_pace pace = {.member = &p->m->members[p->m->comm_members[p->comm]],
                                   .members = p->members,
@@ -315,15 +315,15 @@ static int take(struct ft_pace *p, struct ft_suspects *seen)
 }
 
 /* With blocks of so many groups. */
-static int judge_by(struct ft_pace *p, size_t period, struct ft_suspects *seen)
+static int judge_by(struct ft_work_pace *p, size_t period, struct ft_suspects *seen)
 {
     p->period = period;
     p->blocks = (p->groups - 1) / period;
-    ft_pace_fill(p);
+    ft_work_pace_fill(p);
     return p->base > 0 ? search(p, seen) : 0;
 }
 
-static int judge(struct ft_pace *p, struct ft_suspects *seen)
+static int judge(struct ft_work_pace *p, struct ft_suspects *seen)
 {
     size_t steps = p->groups - 1, most = steps > p->members ? steps : p->members;
     size_t before = seen->count;
@@ -341,10 +341,10 @@ static int judge(struct ft_pace *p, struct ft_suspects *seen)
     p->rows = calloc(p->members, sizeof(*p->rows));
     if (p->own && p->late && p->later && p->excess && p->outside && p->lost && p->wall && p->room &&
         p->others && p->rows) {
-        p->beside = ft_pace_works_beside(p);
-        rc = judge_by(p, ft_pace_period(p, false), seen);
+        p->beside = ft_work_pace_works_beside(p);
+        rc = judge_by(p, ft_work_pace_period(p, false), seen);
         if (rc == 0 && seen->count == before) {
-            size_t first = p->period, other = ft_pace_period(p, true);
+            size_t first = p->period, other = ft_work_pace_period(p, true);
 
             rc = other == first ? 0 : judge_by(p, other, seen);
             if (rc == 0 && seen->count == before && other != first)
@@ -382,15 +382,15 @@ static int look(const struct ft_matched *m, const struct ranks *r, bool all,
     int rc = seen.wander ? 0 : -ENOMEM;
 
     for (uint32_t comm = 0; comm < m->comm_count && rc == 0; comm++) {
-        struct ft_pace p = {.m = m,
-                            .roles = all ? r->alike : r->roles,
-                            .apart = all ? r->roles : NULL,
-                            .stages = stages,
-                            .lost_ns = r->lost,
-                            .inside_ns = r->inside,
-                            .waits_ns = r->waits,
-                            .comm = comm,
-                            .group = r->groups};
+        struct ft_work_pace p = {.m = m,
+                                 .roles = all ? r->alike : r->roles,
+                                 .apart = all ? r->roles : NULL,
+                                 .stages = stages,
+                                 .lost_ns = r->lost,
+                                 .inside_ns = r->inside,
+                                 .waits_ns = r->waits,
+                                 .comm = comm,
+                                 .group = r->groups};
 
         p.members = ft_matched_size(m, comm);
         for (size_t g = m->comm_groups[comm]; g < m->comm_groups[comm + 1]; g++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef FT_DIAGNOSIS_PACE_H
-#define FT_DIAGNOSIS_PACE_H
+#ifndef FT_DIAGNOSIS_WORK_PACE_H
+#define FT_DIAGNOSIS_WORK_PACE_H
 /*
  * How long each member of a communicator is in no operation between its collectives, against its
  * like, in blocks of as many collectives as repeat. Pure. Owner: the caller, which has room for all
@@ -12,10 +12,10 @@
 
 #include "lib/diagnosis/matched.h"
 
-#define FT_PACE_BLOCKS_MIN 8
+#define FT_WORK_PACE_BLOCKS_MIN 8
 
 /* One communicator; rows of the matrices are its members, columns its blocks. */
-struct ft_pace {
+struct ft_work_pace {
     const struct ft_matched *m;
     const uint64_t *roles, *lost_ns, *inside_ns, *waits_ns;
     const uint64_t *apart; /* roles of those that are all taken to be alike; NULL */
@@ -33,15 +33,15 @@ struct ft_pace {
 };
 
 /* The row of a member in the k-th of these groups. */
-uint32_t ft_pace_row(const struct ft_pace *p, size_t k, size_t position);
+uint32_t ft_work_pace_row(const struct ft_work_pace *p, size_t k, size_t position);
 
 /* Whether operations cover nearly all the time, so that work must run beside them. */
-bool ft_pace_works_beside(const struct ft_pace *p);
+bool ft_work_pace_works_beside(const struct ft_work_pace *p);
 
 /* How many groups repeat. even: without what is far longer than most, such as pauses of all. */
-size_t ft_pace_period(const struct ft_pace *p, bool even);
+size_t ft_work_pace_period(const struct ft_work_pace *p, bool even);
 
 /* Of all blocks, once period and their number are known. base is 0 where nothing is compared. */
-void ft_pace_fill(struct ft_pace *p);
+void ft_work_pace_fill(struct ft_work_pace *p);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
-#include "lib/diagnosis/pace.h"
+#include "lib/diagnosis/work_pace.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static double length_of(const struct ft_operation *op)
     return (double)(op->end_ns - op->start_ns);
 }
 
-uint32_t ft_pace_row(const struct ft_pace *p, size_t k, size_t position)
+uint32_t ft_work_pace_row(const struct ft_work_pace *p, size_t k, size_t position)
 {
     const struct ft_gathering *group = &p->m->groups[p->group[k]];
 
@@ -29,31 +29,32 @@ uint32_t ft_pace_row(const struct ft_pace *p, size_t k, size_t position)
 }
 
 /* The time of a member between the groups k - 1 and k, less what is counted of its operations. */
-static double rest_of(const struct ft_pace *p, size_t k, size_t position, const uint64_t *counted)
+static double rest_of(const struct ft_work_pace *p, size_t k, size_t position,
+                      const uint64_t *counted)
 {
-    uint32_t row = ft_pace_row(p, k, position), before = ft_pace_row(p, k - 1, position);
+    uint32_t row = ft_work_pace_row(p, k, position), before = ft_work_pace_row(p, k - 1, position);
     double elapsed = (double)p->m->op[row].start_ns - (double)p->m->op[before].start_ns;
 
     return elapsed - ((double)counted[row] - (double)counted[before]);
 }
 
 /* A member's own time between the groups k - 1 and k. */
-static double own_of(const struct ft_pace *p, size_t k, size_t position)
+static double own_of(const struct ft_work_pace *p, size_t k, size_t position)
 {
     if (p->beside)
         return rest_of(p, k, position, p->lost_ns);
-    return (double)p->m->own_ns[ft_pace_row(p, k, position)] -
-           (double)p->m->own_ns[ft_pace_row(p, k - 1, position)];
+    return (double)p->m->own_ns[ft_work_pace_row(p, k, position)] -
+           (double)p->m->own_ns[ft_work_pace_row(p, k - 1, position)];
 }
 
-static double wall_of(const struct ft_pace *p, size_t k)
+static double wall_of(const struct ft_work_pace *p, size_t k)
 {
     return (double)p->m->groups[p->group[k]].start_ns -
            (double)p->m->groups[p->group[k - 1]].start_ns;
 }
 
 /* Whether operations cover nearly all the time, so that work must run beside them. */
-bool ft_pace_works_beside(const struct ft_pace *p)
+bool ft_work_pace_works_beside(const struct ft_work_pace *p)
 {
     double own = 0, wall = 0;
 
@@ -66,19 +67,19 @@ bool ft_pace_works_beside(const struct ft_pace *p)
     return own < APART * wall;
 }
 
-static void add_later(struct ft_pace *p, size_t k, size_t block)
+static void add_later(struct ft_work_pace *p, size_t k, size_t block)
 {
     double first = (double)p->m->groups[p->group[k]].start_ns, median;
 
     for (size_t i = 0; i < p->members; i++)
-        p->room[i] = (double)p->m->op[ft_pace_row(p, k, i)].start_ns - first;
+        p->room[i] = (double)p->m->op[ft_work_pace_row(p, k, i)].start_ns - first;
     median = ft_median(p->room, p->members);
     for (size_t i = 0; i < p->members; i++)
         p->later[i * p->blocks + block] +=
-            (double)p->m->op[ft_pace_row(p, k, i)].start_ns - first - median;
+            (double)p->m->op[ft_work_pace_row(p, k, i)].start_ns - first - median;
 }
 
-static void fill(struct ft_pace *p)
+static void fill(struct ft_work_pace *p)
 {
     for (size_t b = 0; b < p->blocks; b++) {
         for (size_t i = 0; i < p->members; i++)
@@ -90,15 +91,16 @@ static void fill(struct ft_pace *p)
 
             ft_task_spend(p->m->task, 1 + p->members / 2);
             for (size_t i = 0; i < p->members; i++)
-                p->room[i] = length_of(&p->m->op[ft_pace_row(p, k, i)]);
+                p->room[i] = length_of(&p->m->op[ft_work_pace_row(p, k, i)]);
             median = ft_median(p->room, p->members);
             for (size_t i = 0; i < p->members; i++) {
                 p->own[i * p->blocks + b] += own_of(p, k, i);
-                p->lost[i * p->blocks + b] += (double)p->lost_ns[ft_pace_row(p, k, i)] -
-                                              (double)p->lost_ns[ft_pace_row(p, k - 1, i)];
+                p->lost[i * p->blocks + b] += (double)p->lost_ns[ft_work_pace_row(p, k, i)] -
+                                              (double)p->lost_ns[ft_work_pace_row(p, k - 1, i)];
                 if (p->beside)
                     p->outside[i * p->blocks + b] += rest_of(p, k, i, p->inside_ns);
-                p->late[i * p->blocks + b] += median - length_of(&p->m->op[ft_pace_row(p, k, i)]);
+                p->late[i * p->blocks + b] +=
+                    median - length_of(&p->m->op[ft_work_pace_row(p, k, i)]);
             }
             add_later(p, k, b);
             p->wall[b] += wall_of(p, k);
@@ -107,7 +109,7 @@ static void fill(struct ft_pace *p)
 }
 
 /* In a block, of the times of members of the same role. */
-static double like_median(const struct ft_pace *p, const double *times, size_t block,
+static double like_median(const struct ft_work_pace *p, const double *times, size_t block,
                           size_t position, size_t *likes)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
@@ -124,7 +126,7 @@ static double like_median(const struct ft_pace *p, const double *times, size_t b
 
 /* Of each member's times what is above the median of its like, as a share of what is usual; no
  * more than it is already. */
-static void limit_excess(struct ft_pace *p, const double *times)
+static void limit_excess(struct ft_work_pace *p, const double *times)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
     double median = 0;
@@ -144,7 +146,7 @@ static void limit_excess(struct ft_pace *p, const double *times)
 }
 
 /* Each member's own time against that of its like. */
-static void compare(struct ft_pace *p)
+static void compare(struct ft_work_pace *p)
 {
     for (size_t b = 0; b < p->blocks; b++) {
         ft_task_spend(p->m->task, 1 + p->members / 4);
@@ -169,7 +171,7 @@ static void compare(struct ft_pace *p)
 }
 
 /* How many groups repeat. even: without what is far longer than most, such as pauses of all. */
-size_t ft_pace_period(const struct ft_pace *p, bool even)
+size_t ft_work_pace_period(const struct ft_work_pace *p, bool even)
 {
     size_t steps = p->groups - 1;
     double most = INFINITY;
@@ -187,10 +189,10 @@ size_t ft_pace_period(const struct ft_pace *p, bool even)
     }
     for (size_t k = 0; k < steps; k++)
         p->others[k] = fmin(p->others[k], most);
-    return ft_period(p->others, steps, FT_PACE_BLOCKS_MIN, p->room);
+    return ft_period(p->others, steps, FT_WORK_PACE_BLOCKS_MIN, p->room);
 }
 
-void ft_pace_fill(struct ft_pace *p)
+void ft_work_pace_fill(struct ft_work_pace *p)
 {
     fill(p);
     compare(p);
