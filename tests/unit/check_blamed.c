@@ -105,10 +105,10 @@ static void begin(const char *slow)
     ck_assert_ptr_nonnull(recent);
     for (uint32_t p = 0; p < RANKS; p++) {
         enter(WORLD, p, RANKS, p);
-        enter(p < RANKS / 2 ? RING : OTHER, p % (RANKS / 2), RANKS / 2, p);
+        enter(p < RANKS / 2 ? RING : OTHER, p % (RANKS / 2), RANKS / 2 + (p >= RANKS / 2), p);
     }
     /* One that has no part in the world. */
-    enter(OTHER, RANKS / 2, RANKS, RANKS);
+    enter(OTHER, RANKS / 2, RANKS / 2 + 1, RANKS);
     for (uint32_t p = 0; p < RANKS; p++)
         ft_recent_find(recent, WORLD, p)->process->number = p;
     job = ft_recent_next(recent, &index);
