@@ -15,8 +15,8 @@ TESTS += tests/diagnosis/check_cases.py tests/diagnosis/check_daemon.py \
 	tests/diagnosis/check_examined.py tests/diagnosis/check_flight.py \
 	tests/diagnosis/check_fsdp.py tests/diagnosis/check_liar.py tests/diagnosis/check_outsider.py \
 	tests/diagnosis/check_stranger.py
-EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/daemon.py tests/diagnosis/examined.py \
-	tests/diagnosis/fabric.py \
+EXTRA_DIST += tests/diagnosis/README.md tests/diagnosis/TABLES.md \
+	tests/diagnosis/daemon.py tests/diagnosis/examined.py tests/diagnosis/fabric.py \
 	tests/diagnosis/flows.py tests/diagnosis/fsdp.py tests/diagnosis/job.py tests/diagnosis/lab.py \
 	tests/diagnosis/labdelay.py tests/diagnosis/labfaults.py tests/diagnosis/labjob.py \
 	tests/diagnosis/liar.py \

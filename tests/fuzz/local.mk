@@ -41,14 +41,13 @@ noinst_PROGRAMS += $(fuzz_programs)
 # These alone.
 fuzz: $(BUILT_SOURCES)
 	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) $(fuzz_programs)
-.PHONY: fuzz
 endif
+.PHONY: fuzz bench-fuzz
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/smoke.sh
 
 # Each target in turn for a long time; what it finds is kept in tests/fuzz/kept of the build folder,
 # and the next run goes on from there.
 FUZZ_SECONDS = 600
-.PHONY: bench-fuzz
 if FUZZING
 bench-fuzz: $(fuzz_programs)
 	$(srcdir)/tests/fuzz/smoke.sh -s $(FUZZ_SECONDS) -j 1 -k tests/fuzz/kept .
