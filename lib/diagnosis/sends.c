@@ -324,20 +324,10 @@ static int add_peers(const struct ft_matched *m, const struct ft_suspect *c, str
 static int describe(const struct ft_matched *m, const struct ft_suspect *c,
                     struct ft_diagnoses *found)
 {
-    struct ft_diagnosis *d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
+    struct ft_diagnosis *d = ft_suspects_describe(m, c, found);
 
     if (!d)
         return -ENOMEM;
-    d->process = c->process;
-    d->comm = c->comm;
-    d->function = m->op[c->row].function;
-    d->since_ns = m->op[c->row].start_ns;
-    d->slowdown = 1 + c->excess;
-    d->confidence = c->sigmas > 2 * FT_SUSPECTS_SIGMAS ? 0.95 : 0.85;
-    ft_texts_add(
-        &d->reasons,
-        "outside of operations it takes %.2f times as long as ranks like it, in %zu periods",
-        d->slowdown, c->end - c->first);
     ft_texts_add(&d->reasons,
                  "those that it sends to and receives from wait for it, %.3f ms of each %.3f ms",
                  c->felt_ns / 1e6, c->wall_ns / 1e6);
@@ -356,14 +346,7 @@ static int report(const struct ft_matched *m, const struct ft_suspects *seen,
                                    m->process[seen->items[0].process].host;
     for (size_t i = 0; i < seen->count && rc == 0 && (one_host || seen->count <= CULPRITS); i++) {
         const struct ft_suspect *c = &seen->items[i];
-        struct ft_wander_stretch stretch = {.process = c->process,
-                                            .members = c->members,
-                                            .blocks = c->end - c->first,
-                                            .of = c->blocks,
-                                            .wall_ns = c->wall_ns,
-                                            .excess = c->excess};
-
-        rc = ft_wander_stands_out(seen->wander, &stretch);
+        rc = ft_suspects_stands_out(seen, c);
         if (rc > 0)
             rc = describe(m, c, found);
     }

@@ -41,6 +41,38 @@ static bool is_alone(const struct ft_matched *m, const struct ft_suspects *s,
     return true;
 }
 
+struct ft_diagnosis *ft_suspects_describe(const struct ft_matched *m, const struct ft_suspect *c,
+                                          struct ft_diagnoses *found)
+{
+    struct ft_diagnosis *d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
+
+    if (!d)
+        return NULL;
+    d->process = c->process;
+    d->comm = c->comm;
+    d->function = m->op[c->row].function;
+    d->since_ns = m->op[c->row].start_ns;
+    d->slowdown = 1 + c->excess;
+    d->confidence = c->sigmas > 2 * FT_SUSPECTS_SIGMAS ? 0.95 : 0.85;
+    ft_texts_add(
+        &d->reasons,
+        "outside of operations it takes %.2f times as long as ranks like it, in %zu periods",
+        d->slowdown, c->end - c->first);
+    return d;
+}
+
+int ft_suspects_stands_out(const struct ft_suspects *s, const struct ft_suspect *c)
+{
+    const struct ft_wander_stretch stretch = {.process = c->process,
+                                              .members = c->members,
+                                              .blocks = c->end - c->first,
+                                              .of = c->blocks,
+                                              .wall_ns = c->wall_ns,
+                                              .excess = c->excess};
+
+    return ft_wander_stands_out(s->wander, &stretch);
+}
+
 static int describe(const struct ft_matched *m, const struct ft_suspect *c,
                     struct ft_diagnoses *found)
 {
@@ -59,15 +91,9 @@ static int describe(const struct ft_matched *m, const struct ft_suspect *c,
         *d = found->items[--found->count];
         break;
     }
-    d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
+    d = ft_suspects_describe(m, c, found);
     if (!d)
         return -ENOMEM;
-    d->process = c->process;
-    d->comm = c->comm;
-    d->function = m->op[c->row].function;
-    d->since_ns = m->op[c->row].start_ns;
-    d->slowdown = 1 + c->excess;
-    d->confidence = c->sigmas > 2 * FT_SUSPECTS_SIGMAS ? 0.95 : 0.85;
     d->waiting = calloc(FT_DIAGNOSIS_WAITING, sizeof(*d->waiting));
     if (!d->waiting)
         return -ENOMEM;
@@ -75,10 +101,6 @@ static int describe(const struct ft_matched *m, const struct ft_suspect *c,
         if (i != c->position && d->waiting_count < FT_DIAGNOSIS_WAITING)
             d->waiting[d->waiting_count++] = member[i].process;
     d->waiting_count = members - 1;
-    ft_texts_add(
-        &d->reasons,
-        "outside of operations it takes %.2f times as long as ranks like it, in %zu periods",
-        d->slowdown, c->end - c->first);
     ft_texts_add(&d->reasons, "%zu ranks of communicator %s wait for it, %.3f ms of each %.3f ms",
                  d->waiting_count, ft_operations_comm(m->ops, d->comm), c->felt_ns / 1e6,
                  c->wall_ns / 1e6);
@@ -94,16 +116,10 @@ int ft_suspects_report(const struct ft_matched *m, const struct ft_suspects *s,
 
     for (size_t i = 0; i < s->count && rc == 0; i++) {
         const struct ft_suspect *c = &s->items[i];
-        struct ft_wander_stretch stretch = {.process = c->process,
-                                            .members = c->members,
-                                            .blocks = c->end - c->first,
-                                            .of = c->blocks,
-                                            .wall_ns = c->wall_ns,
-                                            .excess = c->excess};
 
         if (c->behind || (ahead && !is_alone(m, s, c)))
             continue;
-        rc = ft_wander_stands_out(s->wander, &stretch);
+        rc = ft_suspects_stands_out(s, c);
         if (rc > 0)
             rc = describe(m, c, found);
     }

@@ -37,6 +37,15 @@ struct ft_suspects {
 /* Copies it. -ENOMEM. */
 int ft_suspects_add(struct ft_suspects *s, const struct ft_suspect *suspect);
 
+/* 1: what it is late by is more than ranks become by chance; 0; or -ENOMEM. */
+int ft_suspects_stands_out(const struct ft_suspects *s, const struct ft_suspect *suspect);
+
+/* Adds one that is named: who it is, since when and by how much. Who waits for it is the caller's
+ * to add. NULL: no memory. */
+struct ft_diagnosis *ft_suspects_describe(const struct ft_matched *m,
+                                          const struct ft_suspect *suspect,
+                                          struct ft_diagnoses *found);
+
 /* Adds those that are named. -ENOMEM. */
 int ft_suspects_report(const struct ft_matched *m, const struct ft_suspects *s,
                        struct ft_diagnoses *found);
