@@ -20,11 +20,11 @@ class Delay:
     def __init__(self, fabric, link, seconds):
         self.fabric, self.seconds = fabric, seconds
         self.switch, self.port = link
-        self.held = 0
         for text in (f"link add {FIRST} type veth peer name {SECOND}", f"link set {FIRST} up", f"link set {SECOND} up"):
             fabric.run(self.switch, "ip", *text.split())
         self.taken = self._socket(SECOND)
         self.sent = self._socket(self.port, 0)
+        self.sent.setblocking(True)  # a full queue waits instead of ending the thread
         self.sent.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, MARK)
         self.wake, self.over = socket.socketpair()
         self.thread = threading.Thread(target=self._work, daemon=True)
@@ -60,7 +60,6 @@ class Delay:
             self._take(queue)
             while queue and queue[0][0] <= time.monotonic():
                 self.sent.send(queue.popleft()[1])
-                self.held += 1
 
     def close(self):
         """What is held then is lost; cards send it again."""

@@ -208,7 +208,6 @@ class Judge(FabricJudge):
         still = sum(self.grown(host.name, 0, last_ms) < RAISED_LEAST for host in self.layout.hosts)
         return wrong, len(guilty), still
 
-
     def numbers(self, spine):
         """{Flow: [(time_ms, number)]} of data that came to a spine, and the moments of NAKs that did."""
         came, naks = collections.defaultdict(list), collections.defaultdict(list)
