@@ -62,9 +62,12 @@ all tests/nccl/job tests/kafka/check_kafka tests/kafka/feeder tests/kafka/produc
 	@:
 check:
 	@[ -n "$(TESTS)" ] || touch programs
-	@[ -z "$(TESTS)" ] || sh ./unit
+	@[ -z "$(TESTS)" ] || sh ./unit "$(TESTS)"
 tests/nccl/job:
 	@:
+quick-tests:
+	@[ ! -e ../../lists-no-tests ] || exit 1
+	@echo short
 check-headers:
 	@echo "2 passed, 0 failed, 0 skipped"
 MAKEFILE
@@ -85,6 +88,7 @@ read -r lacks <../../lacks
     rm -f tests/udp.log
     timeout 60 sh -c 'until [ -e ../check-asan/programs ]; do sleep 0.1; done' || exit 1
 }
+[ "$1" != short ] || AS_ROOT=1
 echo "# PASS:  ${AS_ROOT:-3}"
 UNIT
 CONFIGURE
@@ -163,7 +167,10 @@ expect "what fails beside others fails the run" 1 '^12 passed, 1 failed, 0 skipp
 expect "and says why" 1 '^    FAIL what snmp found$' faults rxe valgrind snmp "$tree/root"
 
 expect "quick is named" 0 '^quick: unit headers lint' --list
-expect "quick runs neither labs nor guests" 0 '^12 passed, 0 failed, 0 skipped$' quick
+expect "quick runs neither labs nor guests, nor tests that take long" 0 '^10 passed, 0 failed, 0 skipped$' quick
+touch "$tree/lists-no-tests"
+expect "and fails where nobody says which these are" 1 '^unit +FAILED' quick
+rm "$tree/lists-no-tests"
 expect "bare takes the steps after it" 0 '^    bare: steps /.* lint gpu$' bare lint gpu
 expect "and may lack a GPU" 0 '^9 passed, 0 failed, 1 skipped$' bare
 expect "faults takes how long they last" 0 '^5 passed, 0 failed, 0 skipped$' faults --for 1h --kills 3 "$tree/asks-not"
