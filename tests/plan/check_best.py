@@ -5,7 +5,6 @@ there is, which scipy finds: the fullest link, and with that the fewest moves. S
 that this test knows and the daemon does not: they are asked. Runs in the build folder; with --seeds N
 for so many fabrics of each kind, and a table of all."""
 import collections
-import hashlib
 import itertools
 import json
 import pathlib
@@ -26,20 +25,22 @@ SPEED, UP = hashed.SPEED, 50
 # A switch with links down keeps its choice where that is up, as with resilient hashing.
 SWITCH = """#!/bin/sh
 links="{links}"
-hash() {{ echo $((0x$(printf '%s %s %s %s %s' "$1" "$2" "$4" "$5" "$7" | md5sum | cut -c1-7))); }}
-pick() {{ shift $(($1 % ($# - 1) + 1)); echo "$1"; }}
-out=$(pick "$(hash 1 "$@")" $links)
-if grep -qx "$1 $out" "{down}"; then
-    for link in $links; do grep -qx "$1 $link" "{down}" || alive="$alive $link"; done
-    out=$(pick "$(hash 2 "$@")" $alive)
-fi
+IFS= read -r down <"{down}"
+""" + hashed.KEYED.replace("{", "{{").replace("}", "}}") + """
+pick() {{  # TURN SWITCH SRC DST SPORT, among $links: in $out
+    keyed "$@"
+    set -- $links
+    shift $((h % $#))
+    out=$1
+}}
+pick 1 "$1" "$3" "$4" "$6"
+case $down in *" $1 $out "*)
+    for link in $links; do case $down in *" $1 $link "*) ;; *) alive="$alive $link" ;; esac; done
+    links=$alive
+    pick 2 "$1" "$3" "$4" "$6" ;;
+esac
 echo "Ethernet$out"
 """
-
-
-def digest(turn, switch, flow):
-    text = " ".join(map(str, (turn, switch, *flow)))
-    return int(hashlib.md5(text.encode()).hexdigest()[:7], 16)
 
 
 class Fabric:
@@ -104,10 +105,10 @@ class Fabric:
 
     def choice(self, switch, flow, count, down):
         links = [UP + 1 + i for i in range(count)]
-        out = links[digest(1, switch, flow) % count]
+        out = links[hashed.keyed(1, switch, flow) % count]
         if (switch, out) in down:
             alive = [x for x in links if (switch, x) not in down]
-            out = alive[digest(2, switch, flow) % len(alive)]
+            out = alive[hashed.keyed(2, switch, flow) % len(alive)]
         return out
 
     def path(self, flow, down=frozenset()):
@@ -159,7 +160,7 @@ class Case:
         most = SPEED / len(self.flows)
         self.rates = {f: most * 0.8 if equal else most * rng.uniform(0.1, 0.8) for f in self.flows}
         self.down = folder / "down"
-        self.down.write_text("")
+        self.down.write_text("\n")
         self.daemon = hashed.Daemon(folder, self.records(), fabric.topology())
         self.commands = []
         for tier, links in (("leaf", fabric.spines), ("spine", fabric.supers)):
@@ -182,7 +183,7 @@ class Case:
 
     def plan(self, down=frozenset()):
         both = down | {self.fabric.cables[end] for end in down}
-        self.down.write_text("".join(f"{switch} {port}\n" for switch, port in both))
+        self.down.write_text("".join(f" {switch} {port} ," for switch, port in both) + "\n")
         failed = ["--failed", ",".join(f"{s}/Ethernet{p}" for s, p in sorted(both))] if both else []
         done = self.daemon.ask("plan", hashed.JOB, "--json", *self.commands, *failed)
         if done.returncode or done.stderr:

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import string
 import struct
 import subprocess
 import sys
@@ -20,6 +21,27 @@ SPEED = 100 * 10 ** 9
 START_MS = 1700000000000
 SECONDS = 40
 JOB = "train"
+
+
+# A hash that no linear function is, and the same for the shell of a switch that is asked: it starts no program.
+KEYED = """keyed() {  # TURN SWITCH SRC DST SPORT: in $h
+    h=$1 IFS=.
+    for n in ${2##*[a-z]} ${#2} $3 $4 $5; do
+        h=$(((h ^ n) * 16777619 & 0x7fffffff))
+        h=$((h ^ h >> 15))
+    done
+    unset IFS
+}
+"""
+
+
+def keyed(turn, switch, flow):
+    value = turn
+    for n in (switch.strip(string.ascii_letters), len(switch), *flow[0].split("."), *flow[1].split("."), flow[2]):
+        if n != "":
+            value = (value ^ int(n)) * 16777619 & 0x7fffffff
+            value ^= value >> 15
+    return value
 
 
 def address(leaf, host):
