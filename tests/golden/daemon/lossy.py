@@ -114,7 +114,7 @@ def replay(case, pauses):
                        "--replay", "-", "--sink", "file:-", stdin=None,
                        input="".join(json.dumps(r) + "\n" for r in given))
     equal("exit code", done.returncode, 0)
-    records = rig.records_of(done.stdout)
+    records = rig.records_of(done.stdout, "event", "link")
     return records, [e for e in of_kind(records, "event") if e["kind"] == "packet_loss"], crossing
 
 

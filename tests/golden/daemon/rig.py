@@ -54,8 +54,10 @@ def run(*command, **how):
                           **{"stdin": subprocess.DEVNULL, "text": True, **how})
 
 
-def records_of(text):
-    return [json.loads(line) for line in text.splitlines()]
+def records_of(text, *kinds):
+    """All, or those of these kinds."""
+    return [json.loads(line) for line in text.splitlines()
+            if not kinds or any(f'"fabrictrace.{kind}.v1"' in line for kind in kinds)]
 
 
 def of_kind(records, kind):
