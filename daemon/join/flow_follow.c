@@ -205,7 +205,7 @@ static bool follow_links(struct ft_flow *flow, const struct ft_follow *f)
 static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
 {
     struct ft_sighting *list = sightings(ev);
-    uint8_t kept = 0;
+    uint16_t kept = 0;
 
     for (uint16_t i = 0; i < ev->count; i++) {
         struct ft_sighting s = list[i];
@@ -221,7 +221,7 @@ static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
                             end_there(f, ft_sighting_out(&s)));
         list[kept++] = s;
     }
-    ev->count = kept;
+    ev->count = kept & 0x1ffu;
 }
 
 void ft_flow_follow(struct ft_flow *flow, const struct ft_follow *f)

@@ -135,7 +135,7 @@ static void forget_ports(struct ft_sighting *s)
 bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
 {
     struct ft_sighting *list = ft_evidence_list(ev);
-    uint8_t kept = 0;
+    uint16_t kept = 0;
     bool any = false;
 
     for (uint16_t i = 0; i < ev->count; i++) {
@@ -147,7 +147,7 @@ bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
         else
             any |= !past;
     }
-    ev->count = kept;
+    ev->count = kept & 0x1ffu;
     return any;
 }
 

@@ -195,6 +195,24 @@ START_TEST(too_many_labels_are_refused)
 }
 END_TEST
 
+/* As many as there may be are no reason to forget any. */
+START_TEST(what_is_new_is_kept_however_much_it_is)
+{
+    struct ft_evidence ev;
+    int64_t before_ms;
+
+    begin(&ev);
+    for (uint32_t i = 0; i < FT_SIGHTINGS_MAX; i++)
+        ft_evidence_see(&ev, &(struct ft_seen){i, i, i, 0, 5000, 5000 + i, false}, INT64_MIN,
+                        &before_ms);
+    ck_assert(!ft_evidence_forget(&ev, 5000));
+    ck_assert_uint_eq(ev.count, FT_SIGHTINGS_MAX);
+    ck_assert(ft_evidence_forget(&ev, 5001));
+    ck_assert_uint_eq(ev.count, FT_SIGHTINGS_MAX - 1);
+    ft_evidence_free(&ev);
+}
+END_TEST
+
 /* Each window's sum has its own bits, and stays at the most that fits. */
 START_TEST(volumes_of_two_windows_do_not_touch)
 {
@@ -251,4 +269,5 @@ FT_UNIT_MAIN("evidence, shares", spraying_is_multipath_with_shares,
              spraying_is_seen_where_spines_alone_sample, forgets_what_is_old,
              volume_is_of_the_best_sampled_point, no_packet_counts_twice,
              shares_count_no_packet_twice, too_many_labels_are_refused,
-             volumes_of_two_windows_do_not_touch, hops_and_seconds_do_not_touch)
+             what_is_new_is_kept_however_much_it_is, volumes_of_two_windows_do_not_touch,
+             hops_and_seconds_do_not_touch)

@@ -88,6 +88,25 @@ START_TEST(a_path_whose_link_is_gone_is_kept_completely)
 }
 END_TEST
 
+/* As many sightings as a flow may have, all of one hop by different sources. */
+START_TEST(sightings_follow_however_many_there_are)
+{
+    int64_t before_ms;
+
+    begin();
+    for (uint32_t i = 0; i < FT_SIGHTINGS_MAX; i++)
+        ft_evidence_see(
+            &flow.evidence,
+            &(struct ft_seen){0, paths[1].hops[0].in, paths[1].hops[0].out, i, 1000, 1000, false},
+            INT64_MIN, &before_ms);
+    ck_assert_uint_eq(flow.evidence.count, FT_SIGHTINGS_MAX);
+    follow(t, cut);
+    ck_assert_uint_eq(flow.evidence.count, FT_SIGHTINGS_MAX);
+    ft_evidence_free(&flow.evidence);
+    end();
+}
+END_TEST
+
 /* A judgement without samples says that a path is since ever. */
 START_TEST(moments_keep_their_order)
 {
@@ -104,4 +123,5 @@ START_TEST(moments_keep_their_order)
 END_TEST
 
 FT_UNIT_MAIN("flow_path", a_path_follows_from_its_links,
-             a_path_whose_link_is_gone_is_kept_completely, moments_keep_their_order)
+             a_path_whose_link_is_gone_is_kept_completely, sightings_follow_however_many_there_are,
+             moments_keep_their_order)
