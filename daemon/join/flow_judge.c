@@ -6,7 +6,8 @@
 #include "daemon/join/flow_path.h"
 #include "daemon/join/join_impl.h"
 
-#define CHOICE_MAX 64
+/* Links of an equal-cost set. */
+#define CHOICE_MAX 512
 /* A flow sampled so often a second cannot move away and back unseen. */
 #define DENSE_HZ 5
 /* A flow that stayed on its path this often is steady: when it leaves, others may have left too. */

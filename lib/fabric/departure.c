@@ -6,36 +6,41 @@
 struct choice {
     const struct ft_path *path;
     uint32_t stage;
+    const uint32_t *ports; /* that are known */
+    size_t count;
 };
 
-/* Lets a walk pass that follows the path up to a stage. */
+static bool is_listed(const struct choice *c, uint32_t port)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->ports[i] == port)
+            return true;
+    return false;
+}
+
+/* Lets a walk pass that follows the path up to a stage, and leaves there by another port than those
+ * that are known. */
 static bool accept_prefix(void *arg, uint32_t stage, const struct ft_hop *hop)
 {
     const struct choice *c = arg;
     const struct ft_hop *on = &c->path->hops[stage];
 
-    return stage > c->stage || (hop->in == on->in && (stage == c->stage || hop->out == on->out));
+    if (stage > c->stage)
+        return true;
+    return hop->in == on->in && (stage == c->stage ? !is_listed(c, hop->out) : hop->out == on->out);
 }
 
+/* One walk for each port: behind each of them there may be very many paths. */
 size_t ft_evidence_choice(const struct ft_judging *by, const struct ft_path *path, uint32_t stage,
                           uint32_t *ports, size_t max)
 {
-    struct ft_path paths[FT_COMPARED_MAX];
-    struct choice c = {path, stage};
-    uint64_t n = ft_paths_walk(by->t, by->src_nic, by->dst_nic, accept_prefix, &c, paths,
-                               FT_COMPARED_MAX, FT_COMPARED_MAX);
-    size_t count = 0;
+    struct choice c = {path, stage, ports, 0};
+    struct ft_path next;
 
-    for (uint64_t p = 0; p < n; p++) {
-        uint32_t out = paths[p].hops[stage].out;
-        size_t k = 0;
-
-        while (k < count && ports[k] != out)
-            k++;
-        if (k == count && count < max)
-            ports[count++] = out;
-    }
-    return count;
+    while (c.count < max &&
+           ft_paths_walk(by->t, by->src_nic, by->dst_nic, accept_prefix, &c, &next, 1, 1) > 0)
+        ports[c.count++] = next.hops[stage].out;
+    return c.count;
 }
 
 bool ft_evidence_left_at(const struct ft_evidence *ev, const struct ft_judging *by, uint32_t *first,

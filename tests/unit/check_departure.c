@@ -4,6 +4,7 @@
 #include "lib/fabric/evidence.h"
 #include "tests/unit/leafspine.h"
 #include "tests/unit/unit.h"
+#include "tests/unit/wide_pods.h"
 
 /* leaf0 to leaf1 by one of three spines; where a flow left its path, and what it chose there. */
 #define SPINES 3
@@ -60,6 +61,24 @@ START_TEST(a_leaf_chooses_among_its_uplinks)
     ck_assert_uint_eq(ft_evidence_choice(&by, &known, 2, ports, 8), 1);
     ck_assert_uint_eq(ft_evidence_choice(&by, &known, 0, ports, 2), 2);
     teardown();
+}
+END_TEST
+
+/* Of more paths than are compared at once, those by its first uplinks are many enough. */
+START_TEST(of_very_many_paths_every_port_is_a_choice)
+{
+    struct ft_topology *wide = wide_pods();
+    struct ft_judging of_wide = {.t = wide, .src_nic = 0, .dst_nic = 1};
+    struct ft_path path;
+    uint32_t ports[WIDE_PATHS];
+
+    ck_assert_uint_eq(ft_paths_walk(wide, 0, 1, NULL, NULL, &path, 1, 1000), WIDE_PATHS);
+    ck_assert_uint_eq(ft_evidence_choice(&of_wide, &path, 0, ports, WIDE_PATHS), WIDE_SPINES);
+    for (uint32_t s = 0; s < WIDE_SPINES; s++)
+        ck_assert_uint_eq(ports[s], wide_port(wide, wide_leaf(0), wide_spine(0, s)));
+    ck_assert_uint_eq(ft_evidence_choice(&of_wide, &path, 1, ports, WIDE_PATHS), WIDE_SUPERS);
+    ck_assert_uint_eq(ft_evidence_choice(&of_wide, &path, 2, ports, WIDE_PATHS), 1);
+    ft_topology_free(wide);
 }
 END_TEST
 
@@ -135,6 +154,7 @@ START_TEST(who_comes_back_from_another_switch_is_counted)
 }
 END_TEST
 
-FT_UNIT_MAIN("departure", a_leaf_chooses_among_its_uplinks, it_left_where_it_came_in_as_before,
+FT_UNIT_MAIN("departure", a_leaf_chooses_among_its_uplinks,
+             of_very_many_paths_every_port_is_a_choice, it_left_where_it_came_in_as_before,
              it_left_before_the_hop_that_differs, what_is_past_says_nothing_of_where_it_left,
              who_comes_back_from_another_switch_is_counted)

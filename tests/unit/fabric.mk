@@ -80,7 +80,7 @@ tests_unit_check_trust_SOURCES = tests/unit/check_trust.c tests/unit/leafspine.h
 tests_unit_check_trust_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_trust_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 tests_unit_check_departure_SOURCES = tests/unit/check_departure.c tests/unit/leafspine.h \
-	tests/unit/unit.h
+	tests/unit/unit.h tests/unit/wide_pods.h
 tests_unit_check_departure_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_departure_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 
