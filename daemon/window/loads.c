@@ -207,13 +207,40 @@ static bool has_link_in(const struct ft_topology *t, const struct ft_path *path,
     return false;
 }
 
+/* The group of a link, or of the members of an aggregate; FT_NONE. */
+static uint32_t group_of(const struct ft_topology *t, uint32_t out)
+{
+    if (ft_is_lag(out))
+        out = ft_topology_lag(t, out)->members[0];
+    return out == FT_NONE ? FT_NONE : ft_topology_port(t, out)->group;
+}
+
+/* Of paths that are not known to their ends: the flow is unplaced in groups of which no link, and
+ * no aggregate, is named. */
+static void leave_unplaced(struct ft_loads *l, const struct ft_topology *t,
+                           const struct ft_flow *flow, const struct ft_path_share *shares, size_t n)
+{
+    uint32_t groups[GROUPS_OF_FLOW];
+
+    find_groups(t, flow, groups);
+    for (int e = 0; e < GROUPS_OF_FLOW; e++) {
+        bool named = groups[e] == FT_NONE;
+
+        for (size_t i = 0; i < n && !named; i++)
+            for (uint32_t h = 0; h < shares[i].path.hop_count; h++)
+                named |= group_of(t, shares[i].path.hops[h].out) == groups[e];
+        if (!named)
+            l->unplaced[groups[e]]++;
+    }
+}
+
 /* Loads the certain hops of a multipath flow's shares. Returns whether all are. */
 static bool add_shares(struct ft_loads *l, const struct ft_topology *t,
                        const struct ft_path_share *shares, size_t n, const struct volume *volume,
                        bool counts)
 {
     uint32_t vague[VAGUE_MAX], vague_count = 0;
-    bool certain = true;
+    bool certain = true, complete = true;
 
     for (size_t i = 0; i < n; i++)
         for (uint32_t h = 0; h < shares[i].path.hop_count; h++) {
@@ -224,9 +251,10 @@ static bool add_shares(struct ft_loads *l, const struct ft_topology *t,
                 continue;
             }
             certain = false;
+            complete &= out != FT_NONE;
             if (!counts || !ft_is_lag(out))
                 continue;
-            group = ft_topology_port(t, ft_topology_lag(t, out)->members[0])->group;
+            group = group_of(t, out);
             while (k < vague_count && vague[k] != group)
                 k++;
             if (group == FT_NONE || k < vague_count || vague_count == VAGUE_MAX)
@@ -234,6 +262,8 @@ static bool add_shares(struct ft_loads *l, const struct ft_topology *t,
             vague[vague_count++] = group;
             l->unplaced[group]++;
         }
+    if (counts && !complete)
+        leave_unplaced(l, t, volume->flow, shares, n);
     return certain;
 }
 

@@ -118,6 +118,68 @@ static size_t drop_empty(struct ft_path_share *shares, size_t count, double sum)
     return kept > 1 ? kept : 0;
 }
 
+/* What a sighting says by itself: its hop, or the end alone that it came in by, and the other ends
+ * of these links. */
+static struct ft_path path_by(const struct ft_trial *trial, const struct ft_sighting *s,
+                              uint32_t stage, bool out)
+{
+    struct ft_path path = {.hop_count =
+                               ft_paths_length(trial->t, trial->by->src_nic, trial->by->dst_nic)};
+    struct ft_hop *hop = &path.hops[stage];
+
+    for (uint32_t h = 0; h < FT_PATH_HOPS_MAX; h++)
+        path.hops[h] = (struct ft_hop){FT_NONE, FT_NONE};
+    *hop = (struct ft_hop){ft_sighting_in(s), out ? ft_sighting_out(s) : FT_NONE};
+    if (stage > 0 && hop->in != FT_NONE && ft_is_port(hop->in))
+        path.hops[stage - 1].out = ft_topology_port(trial->t, hop->in)->peer;
+    if (stage + 1 < path.hop_count && hop->out != FT_NONE && ft_is_port(hop->out))
+        path.hops[stage + 1].in = ft_topology_port(trial->t, hop->out)->peer;
+    return path;
+}
+
+/* Of more paths than there is room for: a share for each hop at a stage that was sampled, or for
+ * each link by which packets came there. 0: too many again, or samples do not name it. */
+static size_t share_by_hop(const struct ft_trial *trial, enum ft_slots slots, uint32_t stage,
+                           bool out, struct ft_path_share *shares, size_t max)
+{
+    size_t count = 0;
+
+    for (uint16_t i = 0; i < trial->count; i++) {
+        struct ft_path path;
+        struct ft_hop *hop;
+        size_t k = 0;
+
+        if (!trial->use[i] || trial->stage[i] != stage)
+            continue;
+        path = path_by(trial, &trial->list[i], stage, out);
+        hop = &path.hops[stage];
+        if (out ? hop->out == FT_NONE : stage == 0 || hop->in == FT_NONE)
+            return 0;
+        while (k < count && memcmp(&shares[k].path.hops[stage], hop, sizeof(*hop)) != 0)
+            k++;
+        if (k == max)
+            return 0;
+        if (k == count)
+            shares[count++] = (struct ft_path_share){.path = path};
+        shares[k].share += samples_of(&trial->list[i], slots);
+    }
+    return count;
+}
+
+/* The same, with a sum of 1. */
+static size_t share_links(const struct ft_trial *trial, enum ft_slots slots, uint32_t stage,
+                          struct ft_path_share *shares, size_t max)
+{
+    size_t count = share_by_hop(trial, slots, stage, true, shares, max);
+    double sum = 0;
+
+    if (count == 0)
+        count = share_by_hop(trial, slots, stage, false, shares, max);
+    for (size_t i = 0; i < count; i++)
+        sum += shares[i].share;
+    return drop_empty(shares, count, sum);
+}
+
 size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology *t,
                           uint32_t src_nic, uint32_t dst_nic, enum ft_slots slots,
                           struct ft_path_share *shares, size_t max)
@@ -139,9 +201,9 @@ size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology
         return 0;
     if (max > FT_COMPARED_MAX)
         max = FT_COMPARED_MAX;
-    count = ft_paths_walk(t, src_nic, dst_nic, accept_any, &trial, paths, max, max);
+    count = ft_paths_walk(t, src_nic, dst_nic, accept_any, &trial, paths, max, max + 1);
     if (count > max)
-        count = max;
+        return share_links(&trial, slots, stage, shares, max);
     /* A sighting that several paths pass is split evenly among them. */
     for (uint16_t i = 0; i < trial.count; i++)
         for (uint64_t p = 0; p < count; p++)

@@ -6,6 +6,7 @@
 
 #include "lib/fabric/volume.h"
 #include "tests/unit/evidence_rig.h"
+#include "tests/unit/wide_pods.h"
 
 START_TEST(spraying_is_multipath_with_shares)
 {
@@ -182,6 +183,83 @@ START_TEST(shares_count_no_packet_twice)
 }
 END_TEST
 
+static void wide_sample(struct ft_evidence *ev, const struct ft_topology *t, uint32_t at,
+                        uint32_t from, uint32_t to, uint32_t samples)
+{
+    int64_t before_ms;
+    struct ft_sighting *s =
+        ft_evidence_see(ev,
+                        &(struct ft_seen){at, from == FT_NONE ? from : wide_port(t, at, from),
+                                          wide_port(t, at, to), 0, 1000, 1000, false},
+                        INT64_MIN, &before_ms);
+
+    ck_assert_ptr_nonnull(s);
+    ft_sighting_add_samples(s, 0, samples);
+}
+
+/* Of each uplink of leaf a its part, and no hop beyond the link. */
+static void check_uplinks(const struct ft_evidence *ev, const struct ft_topology *t,
+                          const double *parts, bool leaf_sampled)
+{
+    struct ft_path_share shares[64];
+    size_t n = ft_evidence_shares(ev, t, 0, 1, FT_SLOTS_BOTH, shares, 64);
+
+    ck_assert_uint_eq(n, WIDE_SPINES);
+    for (uint32_t s = 0; s < WIDE_SPINES; s++) {
+        const struct ft_path *p = &shares[s].path;
+
+        ck_assert_double_eq_tol(shares[s].share, parts[s], 1e-9);
+        ck_assert_uint_eq(p->hop_count, 5);
+        ck_assert_uint_eq(p->hops[0].in == FT_NONE, !leaf_sampled);
+        ck_assert_uint_eq(p->hops[0].out, wide_port(t, wide_leaf(0), wide_spine(0, s)));
+        ck_assert_uint_eq(p->hops[1].in, wide_port(t, wide_spine(0, s), wide_leaf(0)));
+        ck_assert_uint_eq(p->hops[1].out, FT_NONE);
+        for (uint32_t h = 2; h < 5; h++)
+            ck_assert(p->hops[h].in == FT_NONE && p->hops[h].out == FT_NONE);
+    }
+}
+
+/* 128 paths, of which 64 have room: those would pass for all. */
+START_TEST(shares_of_too_many_paths_are_of_their_first_links)
+{
+    const double parts[WIDE_SPINES] = {0.4, 0.3, 0.2, 0.1};
+    struct ft_topology *t = wide_pods();
+    struct ft_evidence leaf, spines;
+
+    begin(&leaf);
+    begin(&spines);
+    for (uint32_t s = 0; s < WIDE_SPINES; s++) {
+        wide_sample(&leaf, t, wide_leaf(0), WIDE_HOST - 1, wide_spine(0, s), 1000 * (4 - s));
+        for (uint32_t i = 0; i < WIDE_SUPERS; i++) {
+            wide_sample(&leaf, t, wide_spine(0, s), wide_leaf(0), wide_super(s, i), 1);
+            wide_sample(&spines, t, wide_spine(0, s), wide_leaf(0), wide_super(s, i), 4 - s);
+        }
+    }
+    check_uplinks(&leaf, t, parts, true);
+    check_uplinks(&spines, t, parts, false);
+    ft_evidence_free(&leaf);
+    ft_evidence_free(&spines);
+    ft_topology_free(t);
+}
+END_TEST
+
+/* Samples that do not name the links that there are too many paths by say nothing of any path. */
+START_TEST(shares_of_too_many_paths_need_a_link)
+{
+    struct ft_topology *t = wide_pods();
+    struct ft_path_share shares[64];
+    struct ft_evidence ev;
+
+    begin(&ev);
+    for (uint32_t s = 0; s < WIDE_SPINES; s++)
+        for (uint32_t i = 0; i < WIDE_SUPERS; i++)
+            wide_sample(&ev, t, wide_spine(0, s), FT_NONE, wide_super(s, i), 1);
+    ck_assert_uint_eq(ft_evidence_shares(&ev, t, 0, 1, FT_SLOTS_BOTH, shares, 64), 0);
+    ft_evidence_free(&ev);
+    ft_topology_free(t);
+}
+END_TEST
+
 START_TEST(too_many_labels_are_refused)
 {
     struct ft_evidence ev;
@@ -268,6 +346,7 @@ END_TEST
 FT_UNIT_MAIN("evidence, shares", spraying_is_multipath_with_shares,
              spraying_is_seen_where_spines_alone_sample, forgets_what_is_old,
              volume_is_of_the_best_sampled_point, no_packet_counts_twice,
-             shares_count_no_packet_twice, too_many_labels_are_refused,
+             shares_count_no_packet_twice, shares_of_too_many_paths_are_of_their_first_links,
+             shares_of_too_many_paths_need_a_link, too_many_labels_are_refused,
              what_is_new_is_kept_however_much_it_is, volumes_of_two_windows_do_not_touch,
              hops_and_seconds_do_not_touch)

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "tests/unit/join_rig.h"
+#include "tests/unit/wide_pods.h"
 
 #define MBPS(n) ((uint64_t)(n)*1000000)
 
@@ -154,6 +155,42 @@ START_TEST(the_floor_is_of_sprayed_flows_too)
 }
 END_TEST
 
+/* Leaf and spines sample a flow that is sprayed over 128 paths: more than are told apart. Its
+ * leaf's uplinks have what they carried, and the links down to the other leaf nobody knows. */
+START_TEST(very_many_paths_load_the_links_that_are_known)
+{
+    join_rig_open_over(&rig, wide_pods());
+    ck_assert_int_eq(ft_loads_init(&loads, rig.t), 0);
+    for (int64_t ms = 0; ms < 9000; ms += 20) {
+        uint32_t s = (uint32_t)(ms / 20 % WIDE_SPINES), i = (uint32_t)(ms / 80 % WIDE_SUPERS);
+        struct ft_observation o = join_rig_seen(50000, 0, MBPS(200) / 450, 10);
+
+        o.first_ms = o.last_ms = JOIN_RIG_START_MS + ms;
+        o.in_ifindex = WIDE_HOST;
+        o.out_ifindex = 1 + wide_spine(0, s);
+        join_rig_take(&rig, &o);
+        o.agent = leafspine_switch_ip(wide_spine(0, s));
+        o.in_ifindex = 1 + wide_leaf(0);
+        o.out_ifindex = 1 + wide_super(s, i);
+        join_rig_take(&rig, &o);
+    }
+    ck_assert_uint_eq(add_all(&config), 0);
+    ck_assert_uint_eq(join_rig_flow(&rig, 50000)->state, FT_PATH_MULTIPATH);
+    ck_assert_uint_eq(loads.flows, 1);
+    ck_assert_uint_eq(loads.placed, 0);
+    for (uint32_t s = 0; s < WIDE_SPINES; s++) {
+        uint32_t up = wide_port(rig.t, wide_leaf(0), wide_spine(0, s));
+        uint32_t down = wide_port(rig.t, wide_spine(1, s), wide_leaf(1));
+
+        ck_assert_double_eq_tol(loads.link[up].flows, 1.0 / WIDE_SPINES, 0.01);
+        ck_assert_double_eq(loads.link[down].flows, 0);
+        ck_assert_uint_eq(loads.unplaced[ft_topology_port(rig.t, up)->group], 0);
+        ck_assert_uint_eq(loads.unplaced[ft_topology_port(rig.t, down)->group], 1);
+    }
+    teardown();
+}
+END_TEST
+
 /* Only the last switch saw it, and not by which port it came: either spine may have passed it. */
 START_TEST(what_may_have_taken_two_paths_is_unplaced)
 {
@@ -233,6 +270,7 @@ END_TEST
 FT_UNIT_MAIN("loads", a_resolved_flow_loads_each_link_of_its_path,
              a_flow_that_bears_its_path_is_none_of_chance,
              mice_and_acknowledgements_have_bytes_and_no_number, the_floor_is_of_sprayed_flows_too,
+             very_many_paths_load_the_links_that_are_known,
              what_may_have_taken_two_paths_is_unplaced, elephants_are_certain_ones,
              elephants_over_the_cap_are_counted_and_the_loads_right,
              a_detour_over_a_spine_is_avoidable)

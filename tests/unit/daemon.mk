@@ -411,7 +411,7 @@ tests_unit_check_publish_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_publish_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_loads_SOURCES = tests/unit/check_loads.c tests/unit/join_rig.h tests/unit/leafspine.h \
-	tests/unit/unit.h
+	tests/unit/unit.h tests/unit/wide_pods.h
 tests_unit_check_loads_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_loads_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 

@@ -40,7 +40,7 @@ check_PROGRAMS += tests/unit/check_evidence_shares
 TESTS += tests/unit/check_evidence_shares
 tests_unit_check_evidence_shares_SOURCES = tests/unit/check_evidence_shares.c \
 	tests/unit/leafspine.h \
-	tests/unit/unit.h tests/unit/evidence_rig.h
+	tests/unit/unit.h tests/unit/evidence_rig.h tests/unit/wide_pods.h
 tests_unit_check_evidence_shares_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_evidence_shares_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 

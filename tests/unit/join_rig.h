@@ -32,8 +32,8 @@ struct join_rig {
     struct ft_join *join;
 };
 
-/* The same with so many spines. */
-static inline void join_rig_open_wide(struct join_rig *rig, uint32_t spines)
+/* The same over another topology, which it takes. */
+static inline void join_rig_open_over(struct join_rig *rig, struct ft_topology *t)
 {
     const struct ft_join_config config = {.flows_max = 1000,
                                           .window_ms = JOIN_RIG_WINDOW_MS,
@@ -42,10 +42,16 @@ static inline void join_rig_open_wide(struct join_rig *rig, uint32_t spines)
                                           .trust_topology = true,
                                           .policy = {.hold_down_ms = 2000, .tolerance_ms = 2000}};
 
-    rig->t = leafspine(2, spines, 2);
+    rig->t = t;
     rig->join = ft_join_new(&config, rig->t, &(struct ft_join_hooks){.arg = NULL});
     ck_assert_ptr_nonnull(rig->join);
     ft_join_open(rig->join, JOIN_RIG_WINDOW);
+}
+
+/* The same with so many spines. */
+static inline void join_rig_open_wide(struct join_rig *rig, uint32_t spines)
+{
+    join_rig_open_over(rig, leafspine(2, spines, 2));
 }
 
 static inline void join_rig_open(struct join_rig *rig)
