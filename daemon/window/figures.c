@@ -465,7 +465,7 @@ static void fill_pool(Fabrictrace__Imbalance *out, const struct pool *p, struct 
     out->idle_groups = ft_union_idle(p->flows);
     fill_counts(out, ft_union_links(p->flows), p->flow_count, p->unplaced, p->byte_sum);
     fill_figures(out, &of_flows, &of_bytes);
-    fill_chance(out, of_flows.some, ft_union_fim_expected(p->flows),
+    fill_chance(out, ft_union_is_judged(p->flows), ft_union_fim_expected(p->flows),
                 ft_union_p_value(p->flows, chance));
 }
 

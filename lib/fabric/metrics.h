@@ -79,6 +79,8 @@ void ft_union_figures(const struct ft_union *u, struct ft_figures *out);
  * degrees where n/links >= 5, else drawn from the groups' tables (at most 64 groups, p >=
  * 1/20,001), else the gamma distribution of the sum's mean and variance. */
 double ft_union_fim_expected(const struct ft_union *u);
+/* Whether chance had a say: a flow took a link of it that it might as well not have taken. */
+bool ft_union_is_judged(const struct ft_union *u);
 double ft_union_p_value(const struct ft_union *u, struct ft_chance *chance);
 
 /* P(at most k of n), each with probability p, neither 0 nor 1. */

@@ -254,6 +254,14 @@ static int draw_p_value(const struct ft_union *u, struct ft_chance *chance, doub
     return 0;
 }
 
+bool ft_union_is_judged(const struct ft_union *u)
+{
+    for (size_t i = 0; i < u->count; i++)
+        if (u->groups[i].n > 0)
+            return true;
+    return false;
+}
+
 double ft_union_p_value(const struct ft_union *u, struct ft_chance *chance)
 {
     double chi_square = 0, flows = 0, links = 0, mean = 0, variance = 0, p;

@@ -396,8 +396,10 @@ START_TEST(judges_a_union_by_all_its_groups)
     double x;
 
     ck_assert_double_eq(ft_union_p_value(u, chance), 1);
+    ck_assert(!ft_union_is_judged(u));
     add_counts(u, lone, 4);
     ck_assert_double_eq(ft_union_p_value(u, chance), 1);
+    ck_assert(ft_union_is_judged(u));
     ft_union_reset(u);
     add_counts(u, dense, 4);
     add_counts(u, dense, 4);

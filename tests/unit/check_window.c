@@ -96,6 +96,32 @@ START_TEST(idle_groups_have_no_figures)
 }
 END_TEST
 
+/* Sprayed, nine packets of ten to one spine: no flow chose its link by chance, in the layer as in
+ * the group. */
+START_TEST(without_a_choice_by_chance_there_is_no_verdict)
+{
+    static const char *const names[] = {"leaf0/up", "leaf/up", "lab"};
+
+    open_pipeline(2, 2, 1);
+    for (int64_t ms = 0; ms < WINDOW_MS; ms += 100)
+        observe_second(50000, ms / 100 % 2, ms / 100 % 2 ? 10 : 90, START_MS + ms);
+    close_window(START_MS);
+    ck_assert_ptr_nonnull(line_with("path.v1", "multipath"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char name[32];
+        const char *line;
+
+        snprintf(name, sizeof(name), "\"name\":\"%s\"", names[i]);
+        line = line_with("imbalance.v1", name);
+        ck_assert_double_eq_tol(number(line, "fim"), 80, 0.1);
+        ck_assert_msg(strstr(line, "\"verdict\":\"idle\"") != NULL, "%s", line);
+        ck_assert_ptr_null(strstr(line, "p_value"));
+        ck_assert_ptr_null(strstr(line, "fim_expected"));
+    }
+    close_pipeline();
+}
+END_TEST
+
 START_TEST(mice_and_the_discarded_do_not_count)
 {
     const char *line;
@@ -555,9 +581,9 @@ FT_UNIT_MAIN("window", what_was_thinned_was_not_seen,
              luck_among_many_groups_is_even, accounts_of_who_is_gone_make_room,
              time_that_jumps_ahead_leaves_no_trail, a_pause_is_published,
              a_clock_that_is_set_back_learns_anew, figures_of_groups_and_their_union,
-             idle_groups_have_no_figures, mice_and_the_discarded_do_not_count,
-             collisions_stand_and_clear, a_member_that_no_flow_takes_is_named,
-             one_elephant_each_is_no_collision,
+             idle_groups_have_no_figures, without_a_choice_by_chance_there_is_no_verdict,
+             mice_and_the_discarded_do_not_count, collisions_stand_and_clear,
+             a_member_that_no_flow_takes_is_named, one_elephant_each_is_no_collision,
              paths_are_published_when_known_changed_and_refreshed,
              a_close_that_comes_early_refreshes, paths_beyond_the_rate_wait_for_the_close,
              elephants_protect_the_mice, every_record_is_accounted_for)
