@@ -299,13 +299,36 @@ static void count_crossings(struct ft_loads *l, const struct ft_topology *t,
     }
 }
 
+/* The slowest port of a flow's NICs, where its path is not known; 0: no speed is. */
+static uint64_t slowest_nic_bps(const struct ft_topology *t, const struct ft_flow *flow)
+{
+    const uint32_t ends[] = {flow->src_nic, flow->dst_nic};
+    uint64_t slowest = 0;
+
+    for (int e = 0; e < 2; e++) {
+        const struct ft_nic *nic = ends[e] == FT_NONE ? NULL : ft_topology_nic(t, ends[e]);
+
+        for (uint32_t i = 0; nic && i < nic->attach_count; i++) {
+            uint64_t speed = ft_topology_port(t, nic->attach[i])->speed_bps;
+
+            if (speed && (!slowest || speed < slowest))
+                slowest = speed;
+        }
+    }
+    return slowest;
+}
+
 static bool is_counted(const struct ft_loads_config *config, const struct ft_topology *t,
                        const struct ft_flow *flow, const struct ft_path *path,
                        const struct ft_rate *rate)
 {
+    uint64_t slowest = slowest_bps(t, path);
+
     if (ft_role_answers(flow->role))
         return false;
-    return (double)rate->bps >= config->floor_share * (double)slowest_bps(t, path);
+    if (!slowest)
+        slowest = slowest_nic_bps(t, flow);
+    return (double)rate->bps >= config->floor_share * (double)slowest;
 }
 
 /* Whether a flow whose path is uncertain had the known one in the window all the same, as far as it

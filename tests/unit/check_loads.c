@@ -122,6 +122,33 @@ START_TEST(mice_and_acknowledgements_have_bytes_and_no_number)
 }
 END_TEST
 
+/* Flows that a host counts and no switch samples: nobody knows their path, and their NICs' speed
+ * says which of them are mice. */
+START_TEST(the_floor_is_of_flows_without_a_path_too)
+{
+    setup();
+    for (uint16_t sport = 50000; sport <= 50001; sport++) {
+        const struct ft_host_report r = {.tuple = join_rig_tuple(sport),
+                                         .time_ms = JOIN_RIG_END_MS,
+                                         .interval_ms = JOIN_RIG_WINDOW_MS,
+                                         .sending = true,
+                                         .host = "gpu01",
+                                         .bytes = MBPS(sport == 50000 ? 9 : 11) / 8 * 10,
+                                         .data_packets = 1000,
+                                         .qp_local = FT_NONE,
+                                         .qp_remote = FT_NONE};
+
+        ck_assert_int_eq(ft_join_report(rig.join, &r), FT_JOIN_OK);
+    }
+    ck_assert_uint_eq(add_all(&config), 0);
+    ck_assert_uint_eq(join_rig_flow(&rig, 50000)->state, FT_PATH_UNRESOLVED);
+    ck_assert_uint_eq(loads.flows, 1);
+    ck_assert_uint_eq(loads.placed, 0);
+    ck_assert_uint_eq(unplaced_at("leaf0", "up0"), 1);
+    teardown();
+}
+END_TEST
+
 /* Samples by turns over both spines: each has half of the rate. */
 static void spray(uint16_t sport, uint64_t bps)
 {
@@ -270,6 +297,7 @@ END_TEST
 FT_UNIT_MAIN("loads", a_resolved_flow_loads_each_link_of_its_path,
              a_flow_that_bears_its_path_is_none_of_chance,
              mice_and_acknowledgements_have_bytes_and_no_number, the_floor_is_of_sprayed_flows_too,
+             the_floor_is_of_flows_without_a_path_too,
              very_many_paths_load_the_links_that_are_known,
              what_may_have_taken_two_paths_is_unplaced, elephants_are_certain_ones,
              elephants_over_the_cap_are_counted_and_the_loads_right,
