@@ -427,8 +427,8 @@ static inline enum ft_slots ft_slot_of(uint32_t window)
 }
 
 /* The paths that a multipath flow was seen on; shares add up to 1. Of more paths than `max`, or
- * than are compared, those by one link are one path: of the switch where most samples tell them
- * apart, with FT_NONE for the ends beyond its links. Returns how many were stored: 0 where samples
+ * than are compared, those by one link are one path: of the switch where most samples distinguish
+ * them, with FT_NONE for the ends beyond its links. Returns how many were stored: 0 where samples
  * are of fewer than two, or do not name these links. */
 size_t ft_evidence_shares(const struct ft_evidence *ev, const struct ft_topology *t,
                           uint32_t src_nic, uint32_t dst_nic, enum ft_slots slots,
