@@ -130,9 +130,9 @@ static struct ft_path path_by(const struct ft_trial *trial, const struct ft_sigh
     for (uint32_t h = 0; h < FT_PATH_HOPS_MAX; h++)
         path.hops[h] = (struct ft_hop){FT_NONE, FT_NONE};
     *hop = (struct ft_hop){ft_sighting_in(s), out ? ft_sighting_out(s) : FT_NONE};
-    if (stage > 0 && hop->in != FT_NONE && ft_is_port(hop->in))
+    if (stage > 0 && ft_is_port(hop->in))
         path.hops[stage - 1].out = ft_topology_port(trial->t, hop->in)->peer;
-    if (stage + 1 < path.hop_count && hop->out != FT_NONE && ft_is_port(hop->out))
+    if (stage + 1 < path.hop_count && ft_is_port(hop->out))
         path.hops[stage + 1].in = ft_topology_port(trial->t, hop->out)->peer;
     return path;
 }
