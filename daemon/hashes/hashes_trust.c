@@ -140,7 +140,7 @@ struct ft_hash_why ft_hash_set_why(const struct ft_hash_set *s)
         return few_agree(s);
     if (ft_hash_set_may_take_qp(s))
         return queue_pairs(s);
-    return __builtin_popcountll(s->newest_wrong) > WRONG_OF_NEWEST
-               ? (struct ft_hash_why){.reason = FT_HASH_WHY_CONTRADICTED}
-               : none;
+    if (__builtin_popcountll(s->newest_wrong) > WRONG_OF_NEWEST)
+        return (struct ft_hash_why){.reason = FT_HASH_WHY_CONTRADICTED};
+    return none;
 }

@@ -150,7 +150,7 @@ static bool lost_path(struct ft_flow *flow, const struct ft_follow *f)
 
     for (uint32_t h = 0; h < flow->path.hop_count; h++)
         lost |= lost_link(f, flow->path.hops[h].out);
-    for (uint16_t i = 0; i < flow->evidence.count; i++)
+    for (unsigned i = 0; i < flow->evidence.count; i++)
         lost |= list[i].past == FT_PRESENT && !(ft_sighting_switch(&list[i]) & FT_SWITCH_UNKNOWN) &&
                 (lost_link(f, ft_sighting_in(&list[i])) || lost_link(f, ft_sighting_out(&list[i])));
     return lost;
@@ -163,7 +163,7 @@ static void leave_path(struct ft_flow *flow, const struct ft_topology *t)
     const struct ft_path path = ft_flow_path(t, flow);
     uint8_t past = ft_moves_leave(flow, &path, INT64_MIN);
 
-    for (uint16_t i = 0; i < flow->evidence.count; i++)
+    for (unsigned i = 0; i < flow->evidence.count; i++)
         if (list[i].past == FT_PRESENT)
             list[i].past = past;
 }
@@ -207,7 +207,7 @@ static void follow_sightings(struct ft_evidence *ev, const struct ft_follow *f)
     struct ft_sighting *list = sightings(ev);
     uint16_t kept = 0;
 
-    for (uint16_t i = 0; i < ev->count; i++) {
+    for (unsigned i = 0; i < ev->count; i++) {
         struct ft_sighting s = list[i];
         uint32_t switch_id = ft_sighting_switch(&s);
 

@@ -69,7 +69,7 @@ static void advance_to(struct ft_flow *flow, uint32_t window)
     for (unsigned step = 0; step < 2 && step < steps; step++) {
         unsigned slot = (window - step) & 1;
 
-        for (uint16_t i = 0; i < flow->evidence.count; i++) {
+        for (unsigned i = 0; i < flow->evidence.count; i++) {
             ft_sighting_set_samples(&list[i], slot, 0);
             list[i].seconds = ft_seconds_without(list[i].seconds, slot);
             ft_sighting_set_bytes(&list[i], slot, 0);

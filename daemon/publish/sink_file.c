@@ -185,7 +185,10 @@ struct ft_sink *ft_sink_file_new(const char *path, char *error, size_t error_byt
     s->path = s->spec + strlen("file:");
     ft_writer_init(&s->gathered, BUFFER_MAX);
     s->retry_at = GATHER_BYTES;
-    s->out = is_stdout(s) ? (struct ft_lines){.fd = STDOUT_FILENO} : open_lines(path);
+    if (is_stdout(s))
+        s->out = (struct ft_lines){.fd = STDOUT_FILENO};
+    else
+        s->out = open_lines(path);
     if (s->out.fd < 0) {
         snprintf(error, error_bytes, "%s: %s", path, strerror(errno));
         free_sink(s);

@@ -98,9 +98,9 @@ static void remember(struct ft_flow_numbers *n, const struct ft_resent_samples *
 
     if (since >= WINDOWS || new_path)
         n->numbered = n->again = n->missed = 0;
-    n->numbered = (uint8_t)(n->numbered << since % WINDOWS & SEEN);
-    n->again = (uint8_t)(n->again << since % WINDOWS & SEEN);
-    n->missed = (uint8_t)(n->missed << since % WINDOWS & SEEN);
+    n->numbered = (uint8_t)((uint32_t)n->numbered << since % WINDOWS & SEEN);
+    n->again = (uint8_t)((uint32_t)n->again << since % WINDOWS & SEEN);
+    n->missed = (uint8_t)((uint32_t)n->missed << since % WINDOWS & SEEN);
     n->marked_window = window;
     if (new_path || now->samples < SAMPLES_MIN)
         return;

@@ -106,11 +106,11 @@ void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *idle
     evidence.p_value = figures->p_value;
     evidence.fim = figures->fim;
     evidence.fim_expected = figures->fim_expected;
-    ft_emit_event(&event, FABRICTRACE__KIND__KIND_POLARIZATION,
-                  idle->count && states.shut == idle->count
-                      ? FABRICTRACE__SEVERITY__SEVERITY_INFO
-                      : FABRICTRACE__SEVERITY__SEVERITY_WARNING,
-                  figures->fabric, figures->window_start_ms, figures->window_end_ms);
+    ft_emit_event(
+        &event, FABRICTRACE__KIND__KIND_POLARIZATION,
+        idle->count && states.shut == idle->count ? FABRICTRACE__SEVERITY__SEVERITY_INFO
+                                                  : FABRICTRACE__SEVERITY__SEVERITY_WARNING,
+        figures->fabric, (int64_t)figures->window_start_ms, (int64_t)figures->window_end_ms);
     event.subject = (char *)(uintptr_t)p->group->name;
     event.message = message;
     event.evidence = &evidence;

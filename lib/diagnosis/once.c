@@ -185,7 +185,7 @@ static bool is_single(struct search *s, uint32_t row, uint32_t *more, double *ne
         else
             return false;
     }
-    return s->habitual <= fmax(1, HABITUAL * (double)m->process_count);
+    return (double)s->habitual <= fmax(1, HABITUAL * (double)m->process_count);
 }
 
 static uint32_t first_rank(const struct ft_matched *m)

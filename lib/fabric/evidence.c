@@ -100,7 +100,7 @@ struct ft_sighting *ft_evidence_see(struct ft_evidence *ev, const struct ft_seen
     uint16_t at = ft_sighting_switch_kept(seen->switch_id);
     struct ft_sighting *s;
 
-    for (uint16_t i = 0; i < ev->count; i++) {
+    for (unsigned i = 0; i < ev->count; i++) {
         s = &list[i];
         if (s->ends == ends && s->known_switch == at && s->source == seen->source &&
             s->past == FT_PRESENT) {
@@ -138,7 +138,7 @@ bool ft_evidence_forget(struct ft_evidence *ev, int64_t before_ms)
     uint16_t kept = 0;
     bool any = false;
 
-    for (uint16_t i = 0; i < ev->count; i++) {
+    for (unsigned i = 0; i < ev->count; i++) {
         bool past = list[i].past != FT_PRESENT;
 
         if (list[i].last_ms >= before_ms &&
@@ -165,7 +165,7 @@ void ft_evidence_apply(struct ft_evidence *ev, const struct ft_judgement *judgem
 {
     struct ft_sighting *list = ft_evidence_list(ev);
 
-    for (uint16_t i = 0; i < ev->count; i++) {
+    for (unsigned i = 0; i < ev->count; i++) {
         if (judgement->past[i])
             list[i].past =
                 left && is_on(&list[i], left->t, left->path) ? left->number : FT_PAST_NONE;

@@ -142,13 +142,15 @@ static double log_chance(uint32_t all, uint32_t again, uint32_t flows, uint32_t 
     uint32_t most = again < flows ? again : flows;
     double first = log_choose(flows, here) + log_choose((double)all - flows, (double)again - here) -
                    log_choose(all, again);
-    double sum = 0, term = 1;
+    double sum = 1, term = 1;
 
     /* Terms fall fast above the mean. */
-    for (uint32_t k = here; k <= most && term > 1e-12; k++) {
-        sum += term;
+    for (uint32_t k = here; k < most; k++) {
         term *= (double)(flows - k) * (double)(again - k) /
                 ((double)(k + 1) * ((double)all - flows - again + k + 1));
+        if (term <= 1e-12)
+            break;
+        sum += term;
     }
     return fmin(0, first + log(sum));
 }

@@ -236,7 +236,8 @@ void ft_numbers_add(struct ft_numbers *n, const struct ft_numbered *more, struct
     else if (!r->broken)
         put_in_row(r, more, holds);
     r->samples += more->samples;
-    r->back = more->back > ROW_BACK_MAX - r->back ? ROW_BACK_MAX : r->back + more->back;
+    r->back =
+        more->back > ROW_BACK_MAX - r->back ? ROW_BACK_MAX : (r->back + more->back) & ROW_BACK_MAX;
     r->broken = r->broken || !is_row(more);
 }
 

@@ -95,7 +95,7 @@ static bool add_classes(struct ft_union *u, const uint64_t *count, const struct 
     bool *done = calloc(m, sizeof(*done));
     bool ok = share && of_class && done;
 
-    for (int by = 0; ok && by < FT_WEIGHINGS; by++)
+    for (size_t by = 0; ok && by < FT_WEIGHINGS; by++)
         if (!ft_weigh(links, (enum ft_weighing)by, &share[by * m]))
             for (size_t i = 0; i < m; i++)
                 share[by * m + i] = 0;

@@ -331,7 +331,7 @@ static void note_doubts(struct ft_evidence *ev, const struct stages *s, unsigned
             sum += round(part_of(&s->of[k], &others) * DOUBT_UNIT);
         doubt[k] = (uint8_t)fmin(fmax(sum, 0), DOUBT_MAX);
     }
-    for (uint16_t i = 0; i < ev->count; i++)
+    for (unsigned i = 0; i < ev->count; i++)
         if (s->at[i] != NO_STAGE)
             ft_sighting_set_doubt(&list[i], doubt[s->at[i]]);
 }
@@ -433,7 +433,7 @@ struct ft_volume ft_volume_close(struct ft_evidence *ev, const struct ft_topolog
 {
     const struct ft_volume volume = of_all(ev, &(struct asked){t, src_nic, dst_nic, slot, outages});
 
-    for (uint16_t i = 0; i < ev->count; i++)
+    for (unsigned i = 0; i < ev->count; i++)
         ft_sighting_set_in_time(&ft_evidence_list(ev)[i]);
     return volume;
 }
