@@ -189,9 +189,12 @@ def folder_of_sockets():
     """Containers of jobs have it mounted: they keep the one that was there when they began."""
     page = (TOP / "man/libnccl-profiler-fabrictrace.7").read_text()
     unit = (PACKAGING / "systemd/fabrictrace-agent.service.in").read_text().splitlines()
-    mounted, = re.findall(r"--container-mounts=/run/(\S+)", page)
+    mounted, = re.findall(r"--container-mounts=/run/([^,\s]+)", page)
     check("the folder that containers mount is the agent's", f"RuntimeDirectory={mounted}" in unit, mounted)
     check("and stays when the agent ends", "RuntimeDirectoryPreserve=yes" in unit)
+    page = (TOP / "man/fabrictrace-agent.8").read_text()
+    for hides, shows in (("PrivateTmp=yes", "PrivateTmp=no"), ("ProtectHome=yes", "ProtectHome=read-only")):
+        check(f"the manual says what {hides} hides", (hides in unit) == (f".Cm {shows}" in page))
 
 
 def rotation():

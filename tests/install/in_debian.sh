@@ -69,9 +69,41 @@ plugin_loads()
         ! ldd -r "$file" | grep -E 'not found|undefined'
 }
 
+# What the manual names beneath /usr is where a package has put it; the dynamic linker reads $LIB.
+named()
+{
+    local lib path pages missing=0
+    lib=$(dpkg -L fabrictrace-nccl-plugin | sed -n 's,^/usr/\(.*\)/fabrictrace/.*\.so$,\1,p')
+    mapfile -t pages < <(find /usr/share/man -name '*fabrictrace*.gz')
+    [ "${#pages[@]}" -ge 20 ] || return
+    while read -r path; do
+        compgen -G "${path//\$LIB/$lib}" && continue
+        echo "not there: $path"
+        missing=1
+    done < <(zcat "${pages[@]}" | sed 's/\\&//g' | grep -oE '/usr/[[:alnum:]_./$*-]*[[:alnum:]*/]' | sort -u)
+    return $missing
+}
+# As NCCL and the dynamic linker of a job load them.
+loaded_as_told()
+{
+    local told
+    told=$(zcat /usr/share/man/man7/libnccl-profiler-fabrictrace.7.gz |
+        sed -n "s/^\.Ev NCCL_PROFILER_PLUGIN .* '\(.*\)'$/\1/p")
+    perl -MDynaLoader -e 'DynaLoader::dl_load_file($ARGV[0], 0) or die DynaLoader::dl_error()' "$told" || return
+    told=$(zcat /usr/share/man/man7/libibverbs-fabrictrace.7.gz | sed -n "s/^\.Ev LD_PRELOAD .* '\(.*\)'$/\1/p")
+    LD_PRELOAD=$told grep fabrictrace/plan /proc/self/maps
+}
+
 # What an operator wrote stays; what nobody touched is the new one.
 edit() { echo 'window: 7s' >>/etc/fabrictrace/fabrictraced.yaml; }
-upgrade() { apt -o Dpkg::Options::=--force-confold install /packages/next/*.deb; }
+# As the manual has it: what this machine does not have stays away.
+upgrade()
+{
+    apt purge fabrictrace-verbs && dpkg-deb -x /packages/next/fabrictrace-daemon_*.deb /tmp/new &&
+        /tmp/new/usr/sbin/fabrictraced --check && rm -r /tmp/new &&
+        apt -o Dpkg::Options::=--force-confold --only-upgrade install /packages/next/*.deb &&
+        [ ! -e /usr/share/man/man7/libibverbs-fabrictrace.7.gz ]
+}
 kept()
 {
     [ "$(tail -n 1 /etc/fabrictrace/fabrictraced.yaml)" = 'window: 7s' ] &&
@@ -112,6 +144,8 @@ judge "fabrictrace-agent --check" check fabrictrace-agent --set daemon.endpoint=
 judge "fabrictrace analyze" analyze
 judge "fabrictraced answers as its own user" serve
 judge "the plugin finds its symbols" plugin_loads
+judge "plugin and wrap are loaded as their pages say" loaded_as_told
+judge "what the manual names is there" named
 edit
 judge "an upgrade" upgrade
 judge "all are of the next version" version_is "$1.1"

@@ -6,9 +6,12 @@ And the manual for a browser has every page, with links that lead somewhere."""
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
+
+import yaml
 
 sys.dont_write_bytecode = True
 TOP = Path(os.environ.get("srcdir", ".")).resolve()
@@ -16,6 +19,7 @@ for folder in ("tests", "tests/golden/daemon"):
     sys.path.insert(0, str(TOP / folder))
 import rig  # noqa: E402
 from certificates import Authority  # noqa: E402
+from ports import free_port  # noqa: E402
 from rig import check, equal  # noqa: E402
 
 PAGES = [TOP / "man" / name for name in ("fabrictrace-deploy.7", "fabrictrace-switches.7")]
@@ -32,8 +36,9 @@ def blocks():
 def etc(folder):
     """What configurations name beneath /etc/fabrictrace."""
     authority = Authority(folder, "ca")
-    for name, path in zip(("cert.pem", "key.pem"), authority.make("own", "DNS:localhost")):
+    for name, path in zip(("cert.pem", "key.pem"), authority.make("own", "IP:127.0.0.1")):
         path.rename(folder / name)
+    authority.make("switchpoll", f"URI:fabrictrace://switchpoll/{os.uname().nodename}")
     shutil.copy(rig.LAB / "topology.yaml", folder)
     for name in ("snmp.auth", "snmp.priv"):
         (folder / name).write_text("a-secret-of-16-characters\n")
@@ -60,6 +65,40 @@ def test_configurations(folder):
         seen.append(name)
     equal("configurations of", sorted(set(seen)), sorted(programs))
     check("of three sizes", seen.count("fabrictraced") == 3, seen)
+
+
+def test_connected(folder):
+    """In each size that has both, the daemon takes what the poller sends."""
+    etc(folder)
+    seen = 0
+    for size, section in re.findall(r"^\.Ss (\d.*)\n((?:.*\n)*?)(?=\.S[sh] )", PAGES[0].read_text(), re.M):
+        found = [re.match(r"# /etc/fabrictrace/(fabrictrace\S+)\.yaml\n", text) for text in BLOCK.findall(section)]
+        made = {m[1]: yaml.safe_load(m.string.replace("/etc/fabrictrace", str(folder))) for m in found if m}
+        if len(made) < 2:
+            continue
+        seen += 1
+        port, http, own = free_port(), free_port(), folder / f"size{seen}"
+        own.mkdir()
+        made["fabrictraced"] |= {"listen": f"127.0.0.1:{port}", "http": f"127.0.0.1:{http}",
+                                 "sinks": [f"file:{own}/records"]}
+        poller = made["fabrictrace-switchpoll"]
+        poller |= {"listen": f"127.0.0.1:{free_port(socket.SOCK_DGRAM)}", "http": f"127.0.0.1:{free_port()}"}
+        poller["daemon"]["endpoint"] = f"127.0.0.1:{port}"
+        poller.pop("snmp", None)
+        programs = []
+        try:
+            for name, command in (("fabrictraced", rig.DAEMON), ("fabrictrace-switchpoll", rig.POLLER)):
+                programs.append(rig.Program(own, name, [command], yaml.safe_dump(made[name])))
+                programs[-1].http = made[name]["http"].rpartition(":")[2]
+                programs[-1].start()
+            rig.until(f"{size}: the poller is connected", programs[-1].healthy)
+            for program in reversed(programs):
+                program.stop()
+        finally:
+            for program in programs:
+                print(program.log.read_text() if rig.failures else "", end="")
+                program.kill()
+    equal("sizes with both", seen, 2)
 
 
 def test_sockets(_folder):
@@ -164,4 +203,5 @@ def test_html(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_configurations, test_sockets, test_commands, test_authentication, test_names, test_requirements, test_html))
+    sys.exit(rig.run_tests(test_configurations, test_connected, test_sockets, test_commands, test_authentication, test_names,
+                           test_requirements, test_html))
