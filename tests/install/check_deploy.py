@@ -167,6 +167,12 @@ def ansible(folder):
                 for h in yaml.safe_load((role / "handlers/main.yaml").read_text())}
     notified = {t["notify"] for t in tasks if "notify" in t}
     check("what tasks notify there is", notified == set(handlers))
+    # Not everybody who becomes root has /usr/sbin in PATH, and a run with --diff shows what it copies.
+    written, = (t["ansible.builtin.template"] for t in tasks if "ansible.builtin.template" in t)
+    check("the agent is asked where it is installed", written["validate"].split()[0].removeprefix("/") in
+          (PACKAGING / "debian/fabrictrace-agent.install").read_text().split(), written)
+    keys, = (t for t in tasks if "key.pem" in str(t.get("loop")))
+    check("no key is shown", keys.get("diff") is False, keys)
     # A reload refuses another endpoint, and nobody would hear of it.
     state, = (handlers[t["notify"]] for t in tasks if "ansible.builtin.template" in t)
     fixed = re.findall(r'\{"([\w.]+)", ', (TOP / "agent/settings.c").read_text())

@@ -24,7 +24,11 @@ judge() # WHAT COMMAND...
 
 apt() { apt-get -q -y --no-install-recommends "$@"; }
 set_up() { apt update && apt install /packages/*.deb; }
-version_is() { [ "$(dpkg-query -W -f '${Version}\n' 'fabrictrace-*' | sort -u)" = "$1" ]; }
+version_is()
+{
+    [ "$(dpkg-query -W -f '${db:Status-Status} ${Version}\n' 'fabrictrace-*' | sed -n 's/^installed //p' |
+        sort -u)" = "$1" ]
+}
 user_there() { getent passwd fabrictrace && [ "$(id -un fabrictrace)" = fabrictrace ]; }
 not_enabled() { [ -z "$(find /etc/systemd/system -name '*fabrictrace*')" ]; }
 # What a message means is known wherever it is written.
