@@ -12,3 +12,5 @@ EXTRA_DIST += tests/install/check_packages.sh tests/install/in_debian.sh tests/i
 	tests/install/credentials.sh tests/install/machine.py
 # Reads the archives of Debian and Ubuntu: ./check packages.
 EXTRA_DIST += tests/install/check_names.py
+# Fetches the schemas of Kubernetes: ./check packages.
+EXTRA_DIST += tests/install/check_manifests.py
