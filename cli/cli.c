@@ -15,6 +15,7 @@
 #include "cli/fetch/consume.h"
 #include "cli/fetch/fetch.h"
 #include "cli/fetch/follow.h"
+#include "cli/fetch/history.h"
 #include "cli/fetch/node.h"
 #include "cli/fetch/probe.h"
 #include "cli/fetch/record.h"
@@ -96,7 +97,7 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         [FT_COMMAND_HASH] = ft_show_hash,           [FT_COMMAND_DIAGNOSE] = ft_show_diagnoses,
         [FT_COMMAND_SPREAD] = ft_show_spread,       [FT_COMMAND_RHYTHM] = ft_show_rhythm,
         [FT_COMMAND_PLANS] = ft_show_plans,         [FT_COMMAND_MOVES] = ft_show_moves,
-        [FT_COMMAND_PROBES] = ft_show_probes,
+        [FT_COMMAND_PROBES] = ft_show_probes,       [FT_COMMAND_HISTORY] = ft_show_history,
     };
     struct ft_screen screen;
 
@@ -109,6 +110,8 @@ static int show(const struct ft_args *args, const struct ft_value *root,
     ft_screen_init(&screen, stdout);
     screen.err = stderr;
     screen.layout = (struct ft_layout){args->sort, args->columns, chooses(args) ? args->limit : 0};
+    screen.chosen = args->host || args->switch_name || args->group || args->job || args->op ||
+                    args->kind || args->verdict || args->severity;
     screen.window = window;
     screen.since = since;
     if (args->wide)
@@ -144,8 +147,9 @@ static int ask(const struct ft_args *args, int *failed)
     int rc = args->has_at ? ft_fetch_window(args, &past, stderr) : 0;
 
     if (rc == 0)
-        rc = ft_fetch_node(args, &answer, stderr);
-    if (rc == 0 && args->has_from && !args->json)
+        rc = args->command == FT_COMMAND_HISTORY ? ft_fetch_history(args, &answer, stderr)
+                                                 : ft_fetch_node(args, &answer, stderr);
+    if (rc == 0 && args->command == FT_COMMAND_EVENTS && args->has_from && !args->json)
         rc = ft_fetch_kept(args, &since.kept_ms, &active, stderr);
     since.active = active ? ft_value_get(ft_answer_root(active), "records") : NULL;
     if (rc == 0) {

@@ -15,6 +15,7 @@ cli_libftcli_a_SOURCES = \
 	cli/fetch/consume.c cli/fetch/consume.h \
 	cli/fetch/fetch.c cli/fetch/fetch.h \
 	cli/fetch/follow.c cli/fetch/follow.h \
+	cli/fetch/history.c cli/fetch/history.h \
 	cli/fetch/node.c cli/fetch/node.h \
 	cli/fetch/probe.c cli/fetch/probe.h \
 	cli/fetch/record.c cli/fetch/record.h \
@@ -53,6 +54,7 @@ cli_libftcli_a_SOURCES = \
 	cli/show/show_explain_named.c \
 	cli/show/show_explain_node.c \
 	cli/show/show_hash.c \
+	cli/show/show_history.c \
 	cli/show/show_imbalance.c \
 	cli/show/show_json.c \
 	cli/show/show_links.c \

@@ -66,15 +66,20 @@ static int parse_replay(struct ft_args *args, int argc, char **argv, FILE *err)
     return 0;
 }
 
-/* What is not a flow is a name, which the daemon looks up; a link may be written as two words. */
+/* Of history as well. What is not a flow is a name, which the daemon looks up; a link may be
+ * written as two words. */
 static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err)
 {
     struct ft_ip ip;
 
     if (words < 2 || words > 3)
         return ft_args_complain(err, args->command,
-                                "takes one flow, such as 10.0.1.1:49441-10.0.3.1, or one link "
-                                "(leaf1/Ethernet51), group (leaf1/up) or job");
+                                args->command == FT_COMMAND_HISTORY
+                                    ? "takes one link (leaf1/Ethernet51), group (leaf1/up) or "
+                                      "flow, such as 10.0.1.1:49441-10.0.3.1"
+                                    : "takes one flow, such as 10.0.1.1:49441-10.0.3.1, or one "
+                                      "link (leaf1/Ethernet51), group (leaf1/up), job, host or "
+                                      "switch");
     if (words == 2 &&
         (ft_tuple_parse(argv[1], &args->flow) == 0 || ft_ip_parse(argv[1], &ip) == 0 || !*argv[1]))
         return ft_args_flow(args, argv[1], err);
@@ -121,7 +126,7 @@ static int check_together(const struct ft_args *args, FILE *err)
     return 0;
 }
 
-/* The same of events, and of the times that they are asked for. */
+/* The same of events, and of the times that they, or windows, are asked for. */
 static int check_events(const struct ft_args *args, FILE *err)
 {
     if (args->follow && args->limit)
@@ -167,7 +172,8 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
     if (args->follow && args->has_at)
         return ft_args_complain(err, args->command,
                                 "--follow starts now: it cannot be combined with --at");
-    if (args->command == FT_COMMAND_EVENTS && check_events(args, err))
+    if ((args->command == FT_COMMAND_EVENTS || args->command == FT_COMMAND_HISTORY) &&
+        check_events(args, err))
         return EX_USAGE;
     if (args->command == FT_COMMAND_WHATIF && args->has_at &&
         (args->records || args->flows || args->chakra))
@@ -225,7 +231,7 @@ static int parse_rest(struct ft_args *args, int argc, char **argv, FILE *err)
         return words == 2 ? ft_args_flow(args, argv[optind + 1], err)
                           : ft_args_complain(err, args->command,
                                              "takes one flow, such as 10.0.1.1:49441-10.0.3.1");
-    if (args->command != FT_COMMAND_EXPLAIN)
+    if (args->command != FT_COMMAND_EXPLAIN && args->command != FT_COMMAND_HISTORY)
         return words > 1
                    ? ft_args_complain(err, args->command, "does not take '%s'", argv[optind + 1])
                    : 0;

@@ -25,6 +25,7 @@ enum ft_command {
     FT_COMMAND_EVENTS,
     FT_COMMAND_TOP,
     FT_COMMAND_EXPLAIN,
+    FT_COMMAND_HISTORY,
     FT_COMMAND_TOPOLOGY,
     FT_COMMAND_MATRIX,
     FT_COMMAND_RANKS,
@@ -64,19 +65,21 @@ struct ft_args {
     const char *state, *host, *group, *kind; /* filters, NULL: all */
     const char *switch_name;                 /* likewise */
     const char *severity;                    /* of events, at least; NULL: any */
+    const char *verdict;                     /* of imbalance; NULL: any */
     const char *comm, *op;                   /* of matrix and ranks, NULL: all */
     enum ft_matrix_by by;
     bool messages, csv;
     bool export;             /* the topology as a file */
     const char *svg;         /* file of the heat map, NULL: none */
-    const char *name, *port; /* of explain, instead of a flow; port: of a link in two words */
+    const char *name, *port; /* of explain and history, instead of a flow; port: of a link in two
+                              * words */
     bool follow;             /* events as they come */
     bool has_at;
     uint64_t at_ms; /* the window that holds this moment, instead of now */
     bool has_from;
-    uint64_t from_ms; /* events, or messages, since then */
+    uint64_t from_ms; /* events, windows or messages since then */
     bool has_to;
-    uint64_t to_ms; /* events before then */
+    uint64_t to_ms; /* events or windows before then */
     bool has_flow;
     struct ft_tuple flow;
     uint64_t last_ms;           /* of record */

@@ -23,7 +23,7 @@ static const struct {
       FT_COMMAND_DIAGNOSE}},
     {"The fabric",
      {FT_COMMAND_COLLISIONS, FT_COMMAND_IMBALANCE, FT_COMMAND_LINKS, FT_COMMAND_PATHS,
-      FT_COMMAND_SPREAD, FT_COMMAND_TOPOLOGY}},
+      FT_COMMAND_HISTORY, FT_COMMAND_SPREAD, FT_COMMAND_TOPOLOGY}},
     {"Training jobs and hosts",
      {FT_COMMAND_RANKS, FT_COMMAND_MATRIX, FT_COMMAND_RHYTHM, FT_COMMAND_QPS}},
     {"Where flows will be: hashes, probes, plans",

@@ -21,6 +21,7 @@ enum {
     OPT_FLOW,
     OPT_LIMIT,
     OPT_GROUP,
+    OPT_VERDICT,
     OPT_KIND,
     OPT_FOLLOW,
     OPT_INTERVAL,

@@ -17,7 +17,7 @@
 #define FOR_OWN (FOR(LIVE) | FOR(ANALYZE))
 #define FOR_TABLES                                                                                 \
     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS) | FOR(MOVES) | \
-     FOR(CONSUME))
+     FOR(HISTORY) | FOR(CONSUME))
 
 /* Which command takes which option. */
 static const struct {
@@ -30,21 +30,26 @@ static const struct {
      "STATE    in this state: resolved, partial, multipath, unresolved; of queue pairs: paired, "
      "reported, no_peer, several_peers ..."},
     {{"host", required_argument, NULL, OPT_HOST},
-     FOR(PATHS) | FOR(QPS) | FOR(SPREAD) | FOR(EVENTS),
-     "HOST     flows from or to this host, queue pairs or events of it"},
+     FOR(PATHS) | FOR(QPS) | FOR(SPREAD) | FOR(EVENTS) | FOR(COLLISIONS) | FOR(RANKS),
+     "HOST     flows from or to this host, queue pairs, ranks or events of it"},
     {{"switch", required_argument, NULL, OPT_SWITCH},
-     FOR(PATHS) | FOR(LINKS) | FOR(EVENTS),
+     FOR(PATHS) | FOR(LINKS) | FOR(EVENTS) | FOR(COLLISIONS),
      "SWITCH   flows through this switch, links or events of it"},
     {{"job", required_argument, NULL, OPT_JOB},
-     FOR(PATHS) | FOR(EVENTS),
-     "JOB      flows of this job, or events that name one"},
+     FOR(PATHS) | FOR(EVENTS) | FOR(COLLISIONS) | FOR(RANKS) | FOR(QPS) | FOR(MATRIX) |
+         FOR(SPREAD) | FOR(RHYTHM),
+     "JOB      what is of this job; of events and collisions those that name a flow of it"},
     {{"flow", required_argument, NULL, OPT_FLOW}, FOR(PATHS), "FLOW     this flow"},
     {{"limit", required_argument, NULL, OPT_LIMIT},
-     FOR(PATHS) | FOR(QPS) | FOR(SPREAD) | FOR(CONSUME) | FOR(EVENTS) | FOR(LINKS) | FOR(IMBALANCE),
-     "N        at most N of them; of events the newest"},
+     FOR(PATHS) | FOR(QPS) | FOR(SPREAD) | FOR(CONSUME) | FOR(EVENTS) | FOR(LINKS) |
+         FOR(IMBALANCE) | FOR(HISTORY),
+     "N        at most N of them; of events and windows the newest"},
     {{"group", required_argument, NULL, OPT_GROUP},
-     FOR(LINKS) | FOR(SPREAD),
-     "GROUP    links of one ECMP group, such as leaf1/up"},
+     FOR(LINKS) | FOR(SPREAD) | FOR(IMBALANCE),
+     "GROUP    of one ECMP group, such as leaf1/up"},
+    {{"verdict", required_argument, NULL, OPT_VERDICT},
+     FOR(IMBALANCE),
+     "VERDICT  with this verdict: fault, uneven, even, idle"},
     {{"kind", required_argument, NULL, OPT_KIND},
      FOR(EVENTS),
      "KIND     events of this kind, such as link_down"},
@@ -52,11 +57,12 @@ static const struct {
      FOR(EVENTS),
      "LEVEL    events that are at least so grave: info, warning, critical"},
     {{"since", required_argument, NULL, OPT_SINCE},
-     FOR(EVENTS),
-     "TIME     events since then, also those that are over: 1h, 10:41, '2026-11-20 10:41:20'"},
+     FOR(EVENTS) | FOR(HISTORY),
+     "TIME     windows, or events, since then, these also when they are over: 1h, 10:41, "
+     "'2026-11-20 10:41:20'"},
     {{"until", required_argument, NULL, OPT_UNTIL},
-     FOR(EVENTS),
-     "TIME     with --since: events before then"},
+     FOR(EVENTS) | FOR(HISTORY),
+     "TIME     with --since: before then"},
     {{"follow", no_argument, NULL, OPT_FOLLOW},
      FOR(EVENTS) | FOR(CONSUME),
      "         continue, and print events as they begin and end, or records as they come"},
@@ -223,6 +229,7 @@ static const struct {
      "waiting paired reported no_peer several_peers several_addresses no_address no_port "
      "same_host peer_gone incomplete untimed itself"},
     {OPT_SEVERITY, FOR(EVENTS), "info warning critical"},
+    {OPT_VERDICT, FOR(IMBALANCE), "fault uneven even idle"},
     {OPT_BY, FOR(MATRIX), "rank gpu host"},
     {OPT_POLICY, FOR(WHATIF),
      "observed ecmp learnt crc16 crc32 xor static rail greedy plan spray flowlet"},

@@ -167,17 +167,20 @@ static int parse_filter(struct ft_args *args, const char *value, FILE *err)
     return 0;
 }
 
-static int parse_severity(struct ft_args *args, const char *value, FILE *err)
+/* The value of an option that takes one word of a closed list. *out borrows it. */
+static int parse_choice(struct ft_args *args, int c, const char *what, const char *value,
+                        const char **out, FILE *err)
 {
-    const char *known = ft_args_choices(FT_COMMAND_EVENTS, OPT_SEVERITY);
+    const char *known = ft_args_choices(args->command, c);
 
-    for (const char *at = known; *at; at += strcspn(at, " "), at += strspn(at, " "))
-        if (strcspn(at, " ") == strlen(value) && strncmp(at, value, strlen(value)) == 0)
-            args->severity = value;
-    return args->severity == value
-               ? 0
-               : ft_args_complain(err, args->command, "'%s' is not a severity: these are: %s",
-                                  value, known);
+    for (const char *at = known; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        if (strcspn(at, " ") == strlen(value) && strncmp(at, value, strlen(value)) == 0) {
+            *out = value;
+            return 0;
+        }
+    }
+    return ft_args_complain(err, args->command, "'%s' is not a %s: these are: %s", value, what,
+                            known);
 }
 
 int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
@@ -231,7 +234,9 @@ int ft_args_option(struct ft_args *args, int c, const char *value, FILE *err)
         args->kind = value;
         break;
     case OPT_SEVERITY:
-        return parse_severity(args, value, err);
+        return parse_choice(args, c, "severity", value, &args->severity, err);
+    case OPT_VERDICT:
+        return parse_choice(args, c, "verdict", value, &args->verdict, err);
     case OPT_FOLLOW:
         args->follow = true;
         break;

@@ -116,11 +116,14 @@ static void build_target(struct ft_writer *w, const struct ft_args *args, const 
         ft_tuple_format(&args->flow, flow);
         add_parameter(w, &separator, "flow", flow);
     }
-    add_parameter(w, &separator, "state", args->state);
+    add_parameter(w, &separator, "state", args->verdict ? args->verdict : args->state);
     add_parameter(w, &separator, "job", args->job);
     add_parameter(w, &separator, "switch", args->switch_name);
     add_parameter(w, &separator, "host", args->host);
-    add_parameter(w, &separator, "group", args->group);
+    if (args->command == FT_COMMAND_IMBALANCE && args->group)
+        add_parameter(w, &separator, "scope", "group");
+    add_parameter(w, &separator, args->command == FT_COMMAND_IMBALANCE ? "name" : "group",
+                  args->group);
     add_parameter(w, &separator, "comm", args->comm);
     add_parameter(w, &separator, "op", args->op);
     if (args->has_from)
@@ -437,7 +440,7 @@ static bool is_listed(const struct ft_args *args, const struct named *named, FIL
 
     all.command = named->from;
     all.host = all.group = all.state = all.comm = all.op = all.kind = NULL;
-    all.switch_name = all.job = NULL;
+    all.switch_name = all.job = all.verdict = NULL;
     all.has_flow = all.has_from = all.has_to = false;
     all.has_at = args->has_at && named->from == FT_COMMAND_LINKS;
     all.limit = 0;
@@ -458,7 +461,7 @@ static bool is_job(const struct ft_args *args, FILE *err)
 
     one.command = FT_COMMAND_EXPLAIN;
     one.name = args->job;
-    one.job = one.state = one.kind = NULL;
+    one.job = one.state = one.kind = one.op = NULL;
     one.has_flow = one.has_from = one.has_to = one.has_at = false;
     one.limit = 0;
     if (fetch(&one, "job", &answer, err))

@@ -76,3 +76,13 @@ bool *ft_choice_first(const struct ft_value *records, size_t limit)
         keep[i] = true;
     return keep;
 }
+
+bool *ft_choice_last(const struct ft_value *records, size_t limit)
+{
+    size_t count = ft_value_count(records);
+    bool *keep = marks(records);
+
+    for (size_t i = limit < count ? count - limit : 0; keep && i < count; i++)
+        keep[i] = true;
+    return keep;
+}

@@ -14,7 +14,8 @@ bool *ft_choice_severity(const struct ft_value *records, const char *least);
 /* The events that began last, at most so many. */
 bool *ft_choice_newest(const struct ft_value *records, size_t limit);
 
-/* The first ones, at most so many. */
+/* The first ones, at most so many; the last ones. */
 bool *ft_choice_first(const struct ft_value *records, size_t limit);
+bool *ft_choice_last(const struct ft_value *records, size_t limit);
 
 #endif

@@ -51,6 +51,7 @@ struct ft_screen {
     bool colour;
     struct ft_wall now; /* decides which times need a date */
     struct ft_layout layout;
+    bool chosen; /* a part was asked for: that it is empty does not say that nothing is there */
     const struct ft_value *window;     /* that the figures are of, where it is over; NULL */
     const struct ft_since *since;      /* of events, the time they are of; NULL: now */
     const struct ft_grid_watch *watch; /* NULL: nobody */

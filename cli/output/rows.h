@@ -8,11 +8,17 @@
 #include "cli/output/answer.h"
 #include "cli/output/grid.h"
 
+/* _figures: columns without those that name what the record is of, *count of them; _figure_cells:
+ * the cells of a record in these. */
 struct ft_grid *ft_rows_imbalance(void);
 void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record);
+const struct ft_column *ft_rows_imbalance_figures(size_t *count);
+void ft_rows_imbalance_figure_cells(struct ft_grid *grid, const struct ft_value *record);
 
 struct ft_grid *ft_rows_links(void);
 void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record);
+const struct ft_column *ft_rows_links_figures(size_t *count);
+void ft_rows_links_figure_cells(struct ft_grid *grid, const struct ft_value *record);
 
 struct ft_grid *ft_rows_ranks(void);
 void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now);
@@ -20,6 +26,10 @@ void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, stru
 /* All of the paths, what carries data first, the fastest first. -ENOMEM. */
 struct ft_grid *ft_rows_paths(void);
 int ft_rows_paths_add_all(struct ft_grid *grid, const struct ft_value *records);
+
+/* The state, rate and path of one: figures, as above. Cells: -ENOMEM. */
+const struct ft_column *ft_rows_path_figures(size_t *count);
+int ft_rows_path_figure_cells(struct ft_grid *grid, const struct ft_value *record);
 
 /* now decides which times need a date. */
 struct ft_grid *ft_rows_events(void);

@@ -11,6 +11,8 @@
 
 int ft_show_paths(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_links(const struct ft_screen *screen, const struct ft_value *root);
+/* The windows of one link, group or flow, a row each. */
+int ft_show_history(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *root);
 int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *root);
 /* One of them: a line with its link, and its victims below, at most so many. */

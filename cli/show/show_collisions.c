@@ -98,7 +98,7 @@ int ft_show_collisions(const struct ft_screen *screen, const struct ft_value *ro
 
     ft_text_window(screen, root);
     if (count == 0)
-        fputs(", no collisions\n", screen->out);
+        fprintf(screen->out, ", no%s collisions\n", screen->chosen ? " such" : "");
     else
         fprintf(screen->out, ", %zu collision%s\n", count, count == 1 ? "" : "s");
     for (size_t i = 0; rc == 0 && i < count; i++)

@@ -171,7 +171,7 @@ int ft_show_events(const struct ft_screen *screen, const struct ft_value *root)
     newest = newest_of(screen, records);
     ft_text_window(screen, root);
     if (count == 0)
-        fputs(", no active events", screen->out);
+        fprintf(screen->out, ", no%s active events", screen->chosen ? " such" : "");
     else
         fprintf(screen->out, ", %zu active event%s", count, count == 1 ? "" : "s");
     ft_text_limit(screen, count);

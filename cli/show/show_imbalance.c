@@ -63,15 +63,18 @@ struct ft_grid *ft_rows_imbalance(void)
     return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
 }
 
-void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record)
+const struct ft_column *ft_rows_imbalance_figures(size_t *count)
 {
-    const char *name = ft_value_str(record, "name");
+    *count = sizeof(columns) / sizeof(columns[0]) - 1;
+    return columns + 1;
+}
+
+void ft_rows_imbalance_figure_cells(struct ft_grid *grid, const struct ft_value *record)
+{
     char text[FT_UNIT_BYTES];
     uint64_t unplaced = 0;
     double p;
 
-    ft_grid_cell(grid, ft_value_is(record, "scope", "group") ? FT_PLAIN : FT_BOLD, "%s",
-                 name ? name : "");
     ft_text_number_cell(grid, record, "links");
     ft_text_number_cell(grid, record, "flows");
     ft_value_uint(record, "flows_unplaced", &unplaced);
@@ -87,6 +90,15 @@ void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record)
         ft_grid_cell(grid, FT_DIM, "-");
     real_cell(grid, record, "max_over_mean", 2);
     verdict_cell(grid, record);
+}
+
+void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record)
+{
+    const char *name = ft_value_str(record, "name");
+
+    ft_grid_cell(grid, ft_value_is(record, "scope", "group") ? FT_PLAIN : FT_BOLD, "%s",
+                 name ? name : "");
+    ft_rows_imbalance_figure_cells(grid, record);
     if (name && ft_value_is(record, "scope", "group"))
         ft_grid_about(grid, "%s", name);
 }
@@ -115,6 +127,8 @@ int ft_show_imbalance(const struct ft_screen *screen, const struct ft_value *roo
 
     ft_text_window(screen, root);
     ft_rows_uplinks(screen, records);
+    if (screen->chosen && ft_value_count(records) == 0)
+        fputs(", nothing that was asked for", screen->out);
     ft_text_limit(screen, ft_value_count(records));
     fputc('\n', screen->out);
     for (size_t s = 0; s < sizeof(scopes) / sizeof(scopes[0]); s++)

@@ -7,6 +7,8 @@
 #include "cli/output/text.h"
 #include "cli/output/units.h"
 
+#define NAMES 3 /* columns that say which link it is */
+
 static const struct ft_column columns[] = {
     {.title = "LINK", .elastic = true},
     {.title = "TO", .give_up = 4},
@@ -103,16 +105,17 @@ struct ft_grid *ft_rows_links(void)
     return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
 }
 
-void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
+const struct ft_column *ft_rows_links_figures(size_t *count)
 {
-    const char *name = ft_value_str(record, "switch"), *port = ft_value_str(record, "port");
-    const char *group = ft_value_str(record, "group");
+    *count = sizeof(columns) / sizeof(columns[0]) - NAMES;
+    return columns + NAMES;
+}
+
+void ft_rows_links_figure_cells(struct ft_grid *grid, const struct ft_value *record)
+{
     char text[FT_UNIT_BYTES];
     double speed;
 
-    endpoint_cell(grid, name, port);
-    endpoint_cell(grid, ft_value_str(record, "peer"), ft_value_str(record, "peer_port"));
-    ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
     count_cell(grid, record, "flows", false);
     rate_cell(grid, record);
     if (ft_value_real(record, "speed_bps", &speed))
@@ -126,6 +129,17 @@ void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
     count_cell(grid, record, "flaps", true);
     resending_cell(grid, record);
     depth_cells(grid, record);
+}
+
+void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record)
+{
+    const char *name = ft_value_str(record, "switch"), *port = ft_value_str(record, "port");
+    const char *group = ft_value_str(record, "group");
+
+    endpoint_cell(grid, name, port);
+    endpoint_cell(grid, ft_value_str(record, "peer"), ft_value_str(record, "peer_port"));
+    ft_grid_cell(grid, FT_PLAIN, "%s", group ? group : "");
+    ft_rows_links_figure_cells(grid, record);
     if (name && port)
         ft_grid_about(grid, "%s/%s", name, port);
 }

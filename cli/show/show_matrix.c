@@ -283,7 +283,9 @@ int ft_show_matrix(const struct ft_screen *screen, const struct ft_value *root,
         return write_svg(records, args);
     if (args->csv)
         return write_csv(screen->out, records, args);
-    if (ft_value_count(records) == 0)
+    if (ft_value_count(records) == 0 && screen->chosen)
+        fputs("no communicator that was asked for is known\n", screen->out);
+    else if (ft_value_count(records) == 0)
         fputs("no communicator is known: does a job run with the NCCL profiler plugin, and does "
               "its agent have nccl.socket set?\n",
               screen->out);

@@ -83,23 +83,48 @@ static int path_cell(struct ft_grid *grid, const struct ft_value *record)
     return 0;
 }
 
+static const struct ft_column figures[] = {
+    {.title = "STATE"},
+    {.title = "RATE", .right = true},
+    {.title = "PATH", .elastic = true},
+};
+
+const struct ft_column *ft_rows_path_figures(size_t *count)
+{
+    *count = sizeof(figures) / sizeof(figures[0]);
+    return figures;
+}
+
+static void state_and_rate_cells(struct ft_grid *grid, const struct ft_value *record)
+{
+    const char *state = ft_value_str(record, "state");
+    char rate[FT_UNIT_BYTES];
+    double bps;
+
+    ft_grid_cell(grid, state_colour(state), "%s", state ? state : "");
+    if (ft_value_real(record, "rate_bps", &bps))
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_rate(rate, bps));
+    else
+        ft_grid_skip(grid);
+}
+
+int ft_rows_path_figure_cells(struct ft_grid *grid, const struct ft_value *record)
+{
+    state_and_rate_cells(grid, record);
+    return path_cell(grid, record);
+}
+
 static int add_row(struct ft_grid *grid, const struct ft_value *record)
 {
-    const char *state = ft_value_str(record, "state"), *role = ft_value_str(record, "role");
-    const char *job = ft_value_str(record, "job");
-    char flow[FT_TUPLE_TEXT_BYTES], rate[FT_UNIT_BYTES];
+    const char *role = ft_value_str(record, "role"), *job = ft_value_str(record, "job");
+    char flow[FT_TUPLE_TEXT_BYTES];
     char *src = ft_text_end(record, "src"), *dst = ft_text_end(record, "dst");
-    double bps;
     int rc = src && dst ? 0 : -ENOMEM;
 
     if (rc == 0) {
         ft_grid_cell(grid, FT_PLAIN, "%s", ft_text_flow(flow, ft_value_get(record, "flow")));
         ft_grid_cell(grid, FT_PLAIN, "%s", role ? role : "");
-        ft_grid_cell(grid, state_colour(state), "%s", state ? state : "");
-        if (ft_value_real(record, "rate_bps", &bps))
-            ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_rate(rate, bps));
-        else
-            ft_grid_skip(grid);
+        state_and_rate_cells(grid, record);
         ft_grid_cell(grid, FT_PLAIN, "%s", src);
         ft_grid_cell(grid, FT_PLAIN, "%s", dst);
         ft_grid_cell(grid, FT_PLAIN, "%s", job ? job : "");

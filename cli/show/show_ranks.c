@@ -108,6 +108,10 @@ int ft_show_ranks(const struct ft_screen *screen, const struct ft_value *root)
     struct ft_grid *grid;
     int rc;
 
+    if (count == 0 && screen->chosen) {
+        fputs("no rank that was asked for is known\n", screen->out);
+        return 0;
+    }
     if (count == 0) {
         fputs("no communicator is known: does a job run with the NCCL profiler plugin, and does "
               "its agent have nccl.socket set?\n",

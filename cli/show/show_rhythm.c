@@ -130,7 +130,9 @@ int ft_show_rhythm(const struct ft_screen *screen, const struct ft_value *root)
 
     ft_text_window(screen, root);
     fputc('\n', screen->out);
-    rc = ft_text_records(screen, root, "no flow of a job was sampled", columns,
-                         sizeof(columns) / sizeof(columns[0]), add_row);
+    rc = ft_text_records(screen, root,
+                         screen->chosen ? "no flow of this job was sampled"
+                                        : "no flow of a job was sampled",
+                         columns, sizeof(columns) / sizeof(columns[0]), add_row);
     return rc ? rc : show_sent(screen, ft_value_get(root, "records"));
 }

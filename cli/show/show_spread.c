@@ -112,6 +112,9 @@ int ft_show_spread(const struct ft_screen *screen, const struct ft_value *root)
 {
     ft_text_window(screen, root);
     fputc('\n', screen->out);
-    return ft_text_records(screen, root, "no flow was seen to spread over equal-cost links",
-                           columns, sizeof(columns) / sizeof(columns[0]), add_row);
+    return ft_text_records(
+        screen, root,
+        screen->chosen ? "no flow that was asked for was seen to spread over equal-cost links"
+                       : "no flow was seen to spread over equal-cost links",
+        columns, sizeof(columns) / sizeof(columns[0]), add_row);
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """fabrictrace(1) against the tool's own help: each command is in the synopsis and described, each of
-its options stands in the page, and the synopsis has no option that the command refuses. And each exit status
-that a program's sources name is in its page.
+its options stands in the page, and the synopsis has no option that the command refuses and all that it
+takes, but for those of every command. And each exit status that a program's sources name is in its page.
 
 usage: check_synopsis.py    in the build folder"""
 import os
@@ -71,6 +71,7 @@ listed = help_of()
 commands = re.findall(r"^  ([a-z]+) {2,}\S", listed.split("Commands:")[1].split("Options of")[0], re.M)
 general = options_of(listed)
 stated = synopsis()
+shared = {"help", "version"} | set(re.findall(r"Fl -([a-z-]+)", PAGE.split("Every command takes:")[1].split(".El")[0]))
 check("there are commands", len(commands) > 20, commands)
 check("the synopsis has each command, and no other", set(stated) == set(commands), set(stated) ^ set(commands))
 described = set(re.findall(r"^\.It Cm ([a-z]+)", PAGE, re.M))
@@ -79,6 +80,8 @@ for name in commands:
     own = options_of(help_of(name))
     check(f"{name}: the synopsis has options of its own alone", stated.get(name, set()) <= own,
           stated.get(name, set()) - own)
+    check(f"{name}: the synopsis has all of these", own - shared <= stated.get(name, set()),
+          own - shared - stated.get(name, set()))
     for option in sorted(own):
         check(f"{name} --{option} is in the page", re.search(rf"(?:Fl|,) -{option}\b(?!-)", PAGE), name)
 takes = {option: {name for name in commands if option in options_of(help_of(name))}

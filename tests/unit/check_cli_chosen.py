@@ -169,17 +169,103 @@ class Chosen(unittest.TestCase):
                 self.assertEqual((rc, out), (64, ""), name)
                 self.assertIn("there is no column 'typo'", err)
 
+    def test_filters_reach_the_daemon(self):
+        self.give([{}])
+        for words, target in (("collisions --job 88 --host gpu01 --switch leaf1",
+                               "events?kind=collision&job=88&switch=leaf1&host=gpu01"),
+                              ("ranks --job 88 --host gpu01", "ranks?job=88&host=gpu01"),
+                              ("qps --job 88 --limit 3", "qps?job=88&limit=3"),
+                              ("matrix --job 88 --op Send", "matrix?job=88&op=Send"),
+                              ("spread --job 88", "spread?job=88"), ("rhythm --job 88", "rhythms?job=88"),
+                              ("imbalance --group leaf1/up", "imbalance?scope=group&name=leaf1%2Fup"),
+                              ("imbalance --verdict fault --at @1795170000", "imbalance?state=fault&at_ms=1795170000000")):
+            self.assertEqual(run(*words.split(), *self.at)[0], 0, words)
+            self.assertEqual(self.server.target, f"/api/v1/{target}")
+
+    def test_nothing_of_what_was_asked_for(self):
+        """An empty answer to a filter does not say that all is well, or that nothing is known."""
+        self.server.routes = {"/api/v1/topology": b'{"hosts":[{"name":"gpu01"}]}',
+                              "/api/v1/explain": b'{"records":[{}],"paths":[]}'}
+        self.give([])
+        for words, text in (("collisions --host gpu01", "no such collisions"), ("collisions", ", no collisions"),
+                            ("events --host gpu01", "no such active events"), ("events", "no active events"),
+                            ("ranks --job 88", "no rank that was asked for"), ("ranks", "no communicator is known"),
+                            ("matrix --job 88 --op Send", "no communicator that was asked for"),
+                            ("rhythm --job 88", "no flow of this job"), ("rhythm", "no flow of a job"),
+                            ("spread --job 88", "no flow that was asked for"),
+                            ("imbalance --verdict fault", "nothing that was asked for")):
+            rc, out, err = run(*words.split(), *self.at)
+            self.assertEqual((rc, err), (0, ""), words)
+            self.assertIn(text, out)
+        self.server.routes["/api/v1/explain"] = b'{"records":[],"paths":[]}'
+        for words in ("collisions", "ranks", "qps", "matrix --op Send", "spread", "rhythm"):
+            rc, out, err = run(*words.split(), "--job", "typo", *self.at)
+            self.assertEqual((rc, out), (64, ""), words)
+            self.assertIn("no job 'typo' is known", err)
+        self.server.routes["/api/v1/links"] = b'{"records":[{"group":"leaf1/up"}]}'
+        rc, out, err = run("imbalance", "--group", "typo", "--verdict", "even", *self.at)
+        self.assertEqual((rc, out, err), (64, "", "fabrictrace: no group 'typo' is known: fabrictrace imbalance "
+                                                 "lists them\n"))
+
+    def ask_history(self, found, *words):
+        """What the daemon is asked for, which has records of one of these alone; exit status, text, complaint."""
+        asked = []
+
+        class Answering(Handler):
+            def do_GET(handler):
+                asked.append(handler.path.removeprefix("/api/v1/"))
+                self.give([{"flows": i} for i in range(4)] if asked[-1].startswith(found) else
+                          [{"window_start_ms": START_MS, "window_end_ms": START_MS + 10000}] if asked[-1] == "windows"
+                          else [])
+                super().do_GET()
+
+        self.server.RequestHandlerClass = Answering
+        return asked, run("history", *words, *self.at)
+
+    def test_history_is_of_a_link_a_group_or_a_flow(self):
+        link, *groups = (f"history?kind={kind}&key={scope}leaf1%2Fup" for kind, scope in
+                         (("link", ""), ("imbalance", "group%2F"), ("imbalance", "layer%2F"), ("imbalance", "fabric%2F")))
+        self.assertEqual(self.ask_history(link, "leaf1/up")[0], [link])
+        self.assertEqual(self.ask_history(link, "leaf1", "up")[0], [link])
+        for i, group in enumerate(groups):
+            asked, done = self.ask_history(group, "leaf1/up")
+            self.assertEqual((asked, done[0]), ([link, *groups[:i + 1]], 0))
+        time = ["--since", "@1795170000", "--until", "@1795170060"]
+        flow = "history?kind=path&key=10.0.1.2%2C10.0.4.6%2C50003%2C4791%2C17"
+        asked, done = self.ask_history(flow, "10.0.1.2:50003-10.0.4.6", *time)
+        self.assertEqual((asked, done[0]), ([f"{flow}&from_ms=1795170000000&to_ms=1795170060000"], 0))
+        lines = self.ask_history(link, "leaf1/up", "--limit", "3", "--json")[1][1]
+        self.assertEqual([json.loads(line)["flows"] for line in lines.splitlines()], [1, 2, 3])
+
+    def test_history_of_what_nobody_knows(self):
+        kept = "; its windows are from 2026-11-20 10:20:00 to 2026-11-20 10:20:10\n"
+        for words, text in ((["typo"], "no window that fabrictraced keeps has the link or group 'typo'" + kept),
+                            (["leaf1", "typo"], "has the link 'leaf1/typo'" + kept),
+                            (["leaf1/up", "--since", "1m"], "no window of that time has the link or group 'leaf1/up'"),
+                            (["10.0.1.2:1-10.0.4.6"], "has the flow '10.0.1.2:1-10.0.4.6:4791'" + kept)):
+            asked, (rc, out, err) = self.ask_history("nothing", *words)
+            self.assertEqual((rc, out, asked[-1]), (1, "", "windows"))
+            self.assertIn(text, err)
+
     def test_usage(self):
         for words, text in ((["events", "--severity", "grave"],
                              "'grave' is not a severity: these are: info warning critical"),
                             (["events", "--severity", "critical", "--severity", "x"], "is not a severity"),
                             (["events", "--follow", "--limit", "3"], "cannot be combined with --limit"),
                             (["imbalance", "--loads", "1,2", "--limit", "3"], "leave out --limit"),
+                            (["imbalance", "--verdict", "foul"],
+                             "'foul' is not a verdict: these are: fault uneven even idle"),
+                            (["history"], "takes one link (leaf1/Ethernet51), group (leaf1/up) or flow"),
+                            (["history", "a/b", "--until", "1m"], "--until goes with --since"),
+                            (["history", "a/b", "--at", "1m"], "does not take --at"),
+                            (["explain"], "group (leaf1/up), job, host or switch"),
                             (["links", "--severity", "info"], "does not take --severity")):
             rc, out, err = run(*words)
             self.assertEqual((rc, out), (64, ""), words)
             self.assertIn(text, err)
         self.assertEqual(run("--complete", "events", "--severity", "c")[1].split(), ["critical"])
+        self.assertEqual(run("--complete", "imbalance", "--verdict", "")[1].split(),
+                         ["fault", "uneven", "even", "idle"])
 
 
 if __name__ == "__main__":
