@@ -55,6 +55,38 @@ char *ft_text_hops(const struct ft_value *hops, bool all)
     return text;
 }
 
+const char *ft_text_reason(char text[FT_REASON_TEXT_BYTES], const struct ft_value *path)
+{
+    static const struct {
+        const char *word, *sentence;
+    } reasons[] = {
+        {"ambiguous", "samples leave several paths"},
+        {"changing", "the change of its path is not complete"},
+        {"unconfirmed", "a link of the path was sampled at one end only"},
+        {"few_samples", "others here take several paths, and it has few samples"},
+        {"no_samples", "no switch has sampled it lately"},
+        {"unknown_switch", "only switches that the topology does not know have sampled it"},
+        {"no_route", "the topology has no path between its hosts"},
+        {"off_path", "it was sampled where none of its equal-cost paths leads"},
+    };
+    const char *word = ft_value_str(path, "reason");
+    const struct ft_value *flow = ft_value_get(path, "flow");
+    const char *end = NULL;
+
+    if (word && strcmp(word, "unknown_source") == 0)
+        end = ft_value_str(flow, "src");
+    if (word && strcmp(word, "unknown_destination") == 0)
+        end = ft_value_str(flow, "dst");
+    if (end) {
+        snprintf(text, FT_REASON_TEXT_BYTES, "the topology does not know %s", end);
+        return text;
+    }
+    for (size_t i = 0; word && i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (strcmp(reasons[i].word, word) == 0)
+            return reasons[i].sentence;
+    return word;
+}
+
 char *ft_text_event(const struct ft_value *record)
 {
     const struct ft_value *evidence = ft_value_get(record, "evidence");

@@ -16,6 +16,12 @@ char *ft_text_flow(char text[FT_TUPLE_TEXT_BYTES], const struct ft_value *flow);
  * but, in a complete path, for the port to the host. free() it; NULL without memory. */
 char *ft_text_hops(const struct ft_value *hops, bool all);
 
+#define FT_REASON_TEXT_BYTES 256
+
+/* Why a path is not resolved: a clause for the word of its record, or the word where it is not
+ * known here; NULL without one. */
+const char *ft_text_reason(char text[FT_REASON_TEXT_BYTES], const struct ft_value *path);
+
 /* What an event record says: its message, and of a flow that changed its path the two paths. free()
  * it; NULL without memory. */
 char *ft_text_event(const struct ft_value *record);

@@ -188,8 +188,9 @@ static int show_hops(const struct ft_screen *screen, const struct ft_value *hops
 static int show_state(const struct ft_screen *screen, const struct ft_value *path)
 {
     const struct ft_value *shares = ft_value_get(path, "shares");
-    const char *state = ft_value_str(path, "state"), *reason = ft_value_str(path, "reason");
-    char percent[FT_UNIT_BYTES];
+    const char *state = ft_value_str(path, "state");
+    char percent[FT_UNIT_BYTES], text[FT_REASON_TEXT_BYTES];
+    const char *reason = ft_text_reason(text, path);
     uint64_t candidates;
     int rc = 0;
 

@@ -60,7 +60,8 @@ static int path_cell(struct ft_grid *grid, const struct ft_value *record)
 {
     const struct ft_value *hops = ft_value_get(record, "hops");
     const struct ft_value *shares = ft_value_get(record, "shares");
-    const char *reason = ft_value_str(record, "reason");
+    char clause[FT_REASON_TEXT_BYTES];
+    const char *reason = ft_text_reason(clause, record);
     uint64_t candidates;
     char *text;
 
@@ -74,7 +75,11 @@ static int path_cell(struct ft_grid *grid, const struct ft_value *record)
     if (!text)
         return -ENOMEM;
     if (!ft_value_is(record, "state", "resolved") &&
-        ft_value_uint(record, "candidates", &candidates))
+        ft_value_uint(record, "candidates", &candidates) && candidates == 1)
+        ft_grid_cell(grid, FT_PLAIN, "%s%sone path is left%s%s", text, *text ? ", " : "",
+                     reason ? ": " : "", reason ? reason : "");
+    else if (!ft_value_is(record, "state", "resolved") &&
+             ft_value_uint(record, "candidates", &candidates))
         ft_grid_cell(grid, FT_PLAIN, "%s%sone of %llu paths", text, *text ? ", " : "",
                      (unsigned long long)candidates);
     else

@@ -4,9 +4,10 @@
 together of a host and a switch. Runs in the build folder."""
 
 import json
+import re
 import unittest
 
-from cli_rig import CASES, Handler, Server, run, run_until
+from cli_rig import CASES, SOURCE, Handler, Server, run, run_until
 
 START_MS = 1795170000000
 SEVERITIES = ("info", "warning", "critical")
@@ -206,6 +207,31 @@ class Chosen(unittest.TestCase):
         rc, out, err = run("imbalance", "--group", "typo", "--verdict", "even", *self.at)
         self.assertEqual((rc, out, err), (64, "", "fabrictrace: no group 'typo' is known: fabrictrace imbalance "
                                                  "lists them\n"))
+
+    def test_why_a_path_is_not_resolved(self):
+        """Each reason that there is, as words that need no manual."""
+        table = (SOURCE / "lib/fabric/evidence.c").read_text().split("*ft_reason_name(")[1].split("};")[0]
+        reasons = re.findall(r'= "([a-z_]+)"', table)
+        self.assertGreaterEqual(len(reasons), 10)
+        flow = {"src": "10.9.9.9", "dst": "10.0.4.6", "sport": 1, "dport": 4791, "proto": 17}
+        said = {}
+        for reason in reasons:
+            path = {"flow": flow, "state": "unresolved", "reason": reason}
+            self.server.body = json.dumps({"fabric": "lab", "records": [path], "path": path}).encode()
+            out = run("explain", "10.9.9.9:1-10.0.4.6", *self.at)[1]
+            self.assertRegex(out, r"\n  unresolved: \w+( [\w.,-]+){3,}\n", reason)
+            self.assertNotIn("_", out)
+            said[reason] = out.split("unresolved: ")[1].splitlines()[0]
+            self.assertIn(said[reason], run("paths", *self.at)[1])
+        self.assertEqual(len(set(said.values())), len(reasons))
+        self.assertIn("10.9.9.9", said["unknown_source"])
+        self.assertIn("10.0.4.6", said["unknown_destination"])
+        one = {"flow": flow, "state": "partial", "reason": "unconfirmed", "hops": [{"switch": "leaf1"}],
+               "candidates": 1}
+        self.give([one, {**one, "candidates": 4}, {**one, "reason": "of_tomorrow"}])
+        paths = [line.split("  ")[-1] for line in run("paths", *self.at)[1].splitlines()[2:]]
+        self.assertEqual(paths, [f"leaf1, one path is left: {said['unconfirmed']}", "leaf1, one of 4 paths",
+                                 "leaf1, one path is left: of_tomorrow"])
 
     def ask_history(self, found, *words):
         """What the daemon is asked for, which has records of one of these alone; exit status, text, complaint."""
