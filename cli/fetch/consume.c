@@ -13,6 +13,7 @@
 
 #include "cli/fetch/fetch.h"
 #include "cli/output/rows.h"
+#include "cli/output/text.h"
 #include "cli/output/units.h"
 #include "cli/show/show.h"
 #include "lib/base/clock.h"
@@ -138,6 +139,22 @@ static int read_properties(struct consumer *c, const char *path)
     return rc;
 }
 
+/* Who writes the kind alone means its topic. */
+static void complain_topic(const struct ft_args *args)
+{
+    char schema[FT_JSON_ENUM_BYTES + 16];
+
+    snprintf(schema, sizeof(schema), "fabrictrace.%s.v1", args->topic);
+    fprintf(stderr, "fabrictrace consume: there is no topic '%s' at %s", args->topic,
+            args->brokers);
+    if (ft_message_schema(schema))
+        fprintf(stderr, "; did you mean '%s'?\n", schema);
+    else
+        fputs("\n  fabrictrace-topics(7) lists them; most are there once something of their kind "
+              "was published.\n",
+              stderr);
+}
+
 static int open_reader(struct consumer *c)
 {
     const struct ft_args *args = c->args;
@@ -158,8 +175,7 @@ static int open_reader(struct consumer *c)
         return EX_OK;
     switch (errno) {
     case ENOENT:
-        fprintf(stderr, "fabrictrace consume: there is no topic '%s' at %s\n", args->topic,
-                args->brokers);
+        complain_topic(args);
         return FT_EXIT_NOT_FOUND;
     case EINVAL:
         fprintf(stderr, "fabrictrace consume: %s\n", error);
@@ -236,11 +252,13 @@ static int show_others(const struct ft_screen *screen, const struct ft_value *re
     return rc;
 }
 
+/* In the order that they came in: of one thing there are several, each of its time. */
 static int show_records(const struct consumer *c, const struct ft_screen *screen,
                         const struct ft_value *root)
 {
     const struct ft_value *records = ft_value_get(root, "records");
     bool links = is_schema(c, "link"), imbalance = is_schema(c, "imbalance");
+    bool events = is_schema(c, "event");
     struct ft_grid *grid;
     int rc = 0;
 
@@ -248,19 +266,25 @@ static int show_records(const struct consumer *c, const struct ft_screen *screen
         return ft_show_hash(screen, root);
     if (!has_table(c))
         return show_others(screen, records);
-    grid = links                   ? ft_rows_links()
-           : imbalance             ? ft_rows_imbalance()
-           : is_schema(c, "event") ? ft_rows_events()
-                                   : ft_rows_paths();
-    if (is_schema(c, "path"))
-        rc = ft_rows_paths_add_all(grid, records);
-    for (size_t i = 0; i < ft_value_count(records); i++) {
+    grid = links       ? ft_rows_links_timed()
+           : imbalance ? ft_rows_imbalance_timed()
+           : events    ? ft_rows_events()
+                       : ft_rows_paths_timed();
+    for (size_t i = 0; rc == 0 && i < ft_value_count(records); i++) {
+        const struct ft_value *record = ft_value_at(records, i);
+
+        if (events) {
+            ft_rows_events_add(grid, record, screen->now);
+            continue;
+        }
+        ft_text_time_cell(grid, record, links || imbalance ? "window_start_ms" : "time_ms",
+                          screen->now);
         if (links)
-            ft_rows_links_add(grid, ft_value_at(records, i));
+            ft_rows_links_add(grid, record);
         else if (imbalance)
-            ft_rows_imbalance_add(grid, ft_value_at(records, i));
-        else if (is_schema(c, "event"))
-            ft_rows_events_add(grid, ft_value_at(records, i), screen->now);
+            ft_rows_imbalance_add(grid, record);
+        else
+            rc = ft_rows_paths_add(grid, record);
     }
     if (rc == 0)
         rc = ft_grid_print(grid, screen, 0);

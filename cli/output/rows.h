@@ -9,13 +9,16 @@
 #include "cli/output/grid.h"
 
 /* _figures: columns without those that name what the record is of, *count of them; _figure_cells:
- * the cells of a record in these. */
+ * the cells of a record in these. _timed: with the time before all else, whose cell comes first
+ * (ft_text_time_cell()): where records of more than one window are in a table. */
 struct ft_grid *ft_rows_imbalance(void);
+struct ft_grid *ft_rows_imbalance_timed(void);
 void ft_rows_imbalance_add(struct ft_grid *grid, const struct ft_value *record);
 const struct ft_column *ft_rows_imbalance_figures(size_t *count);
 void ft_rows_imbalance_figure_cells(struct ft_grid *grid, const struct ft_value *record);
 
 struct ft_grid *ft_rows_links(void);
+struct ft_grid *ft_rows_links_timed(void);
 void ft_rows_links_add(struct ft_grid *grid, const struct ft_value *record);
 const struct ft_column *ft_rows_links_figures(size_t *count);
 void ft_rows_links_figure_cells(struct ft_grid *grid, const struct ft_value *record);
@@ -23,8 +26,10 @@ void ft_rows_links_figure_cells(struct ft_grid *grid, const struct ft_value *rec
 struct ft_grid *ft_rows_ranks(void);
 void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now);
 
-/* All of the paths, what carries data first, the fastest first. -ENOMEM. */
 struct ft_grid *ft_rows_paths(void);
+struct ft_grid *ft_rows_paths_timed(void);
+int ft_rows_paths_add(struct ft_grid *grid, const struct ft_value *record);
+/* All of the paths, what carries data first, the fastest first. -ENOMEM, as the above. */
 int ft_rows_paths_add_all(struct ft_grid *grid, const struct ft_value *records);
 
 /* The state, rate and path of one: figures, as above. Cells: -ENOMEM. */

@@ -146,6 +146,18 @@ void ft_text_number_cell(struct ft_grid *grid, const struct ft_value *record, co
         ft_grid_skip(grid);
 }
 
+void ft_text_time_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
+                       struct ft_wall now)
+{
+    char text[FT_UNIT_BYTES];
+    uint64_t ms;
+
+    if (ft_value_uint(record, name, &ms))
+        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(text, ms, now));
+    else
+        ft_grid_skip(grid);
+}
+
 void ft_text_window(const struct ft_screen *screen, const struct ft_value *root)
 {
     const char *fabric = ft_value_str(root, "fabric");

@@ -33,6 +33,9 @@ char *ft_text_end(const struct ft_value *record, const char *prefix);
 /* The next cell: a member's text, or its number; empty when it is absent. */
 void ft_text_cell(struct ft_grid *grid, const struct ft_value *record, const char *name);
 void ft_text_number_cell(struct ft_grid *grid, const struct ft_value *record, const char *name);
+/* Likewise of Unix milliseconds; now decides which times need a date. */
+void ft_text_time_cell(struct ft_grid *grid, const struct ft_value *record, const char *name,
+                       struct ft_wall now);
 
 /* "lab, window 10:41:20 to 10:41:30", without a newline; says so when no window has closed. */
 void ft_text_window(const struct ft_screen *screen, const struct ft_value *root);

@@ -57,13 +57,7 @@ static void put_heading(const struct ft_screen *screen, const struct ft_value *r
 
 static int add_row(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
 {
-    char text[FT_UNIT_BYTES];
-    uint64_t start;
-
-    if (ft_value_uint(record, "window_start_ms", &start))
-        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(text, start, now));
-    else
-        ft_grid_skip(grid);
+    ft_text_time_cell(grid, record, "window_start_ms", now);
     if (ft_value_is(record, "schema", "fabrictrace.path.v1"))
         return ft_rows_path_figure_cells(grid, record);
     if (ft_value_is(record, "schema", "fabrictrace.imbalance.v1"))

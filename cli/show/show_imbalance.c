@@ -10,6 +10,7 @@
 #include "cli/output/units.h"
 
 static const struct ft_column columns[] = {
+    {.title = "WINDOW"}, /* of timed rows */
     {.title = "GROUP"},
     {.title = "LINKS", .right = true, .give_up = 3},
     {.title = "FLOWS", .right = true, .give_up = 2},
@@ -60,13 +61,18 @@ static void verdict_cell(struct ft_grid *grid, const struct ft_value *record)
 
 struct ft_grid *ft_rows_imbalance(void)
 {
+    return ft_grid_new(columns + 1, sizeof(columns) / sizeof(columns[0]) - 1);
+}
+
+struct ft_grid *ft_rows_imbalance_timed(void)
+{
     return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
 }
 
 const struct ft_column *ft_rows_imbalance_figures(size_t *count)
 {
-    *count = sizeof(columns) / sizeof(columns[0]) - 1;
-    return columns + 1;
+    *count = sizeof(columns) / sizeof(columns[0]) - 2;
+    return columns + 2;
 }
 
 void ft_rows_imbalance_figure_cells(struct ft_grid *grid, const struct ft_value *record)

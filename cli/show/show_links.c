@@ -7,9 +7,10 @@
 #include "cli/output/text.h"
 #include "cli/output/units.h"
 
-#define NAMES 3 /* columns that say which link it is */
+#define NAMES 4 /* columns that say which link it is, and when */
 
 static const struct ft_column columns[] = {
+    {.title = "WINDOW"}, /* of timed rows */
     {.title = "LINK", .elastic = true},
     {.title = "TO", .give_up = 4},
     {.title = "GROUP", .give_up = 3},
@@ -101,6 +102,11 @@ static void endpoint_cell(struct ft_grid *grid, const char *name, const char *po
 }
 
 struct ft_grid *ft_rows_links(void)
+{
+    return ft_grid_new(columns + 1, sizeof(columns) / sizeof(columns[0]) - 1);
+}
+
+struct ft_grid *ft_rows_links_timed(void)
 {
     return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
 }

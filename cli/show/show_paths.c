@@ -12,6 +12,7 @@
 #include "cli/output/units.h"
 
 static const struct ft_column columns[] = {
+    {.title = "TIME"}, /* of timed rows */
     {.title = "FLOW"},
     {.title = "ROLE", .give_up = 6},
     {.title = "STATE", .give_up = 1},
@@ -119,7 +120,7 @@ int ft_rows_path_figure_cells(struct ft_grid *grid, const struct ft_value *recor
     return path_cell(grid, record);
 }
 
-static int add_row(struct ft_grid *grid, const struct ft_value *record)
+int ft_rows_paths_add(struct ft_grid *grid, const struct ft_value *record)
 {
     const char *role = ft_value_str(record, "role"), *job = ft_value_str(record, "job");
     char flow[FT_TUPLE_TEXT_BYTES];
@@ -164,6 +165,11 @@ static int by_weight(const void *left, const void *right)
 
 struct ft_grid *ft_rows_paths(void)
 {
+    return ft_grid_new(columns + 1, sizeof(columns) / sizeof(columns[0]) - 1);
+}
+
+struct ft_grid *ft_rows_paths_timed(void)
+{
     return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
 }
 
@@ -184,7 +190,7 @@ int ft_rows_paths_add_all(struct ft_grid *grid, const struct ft_value *records)
     }
     qsort(lines, count, sizeof(*lines), by_weight);
     for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = add_row(grid, lines[i].record);
+        rc = ft_rows_paths_add(grid, lines[i].record);
     free(lines);
     return rc;
 }

@@ -75,8 +75,6 @@ void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, stru
 {
     const char *name = ft_value_str(record, "slowest_switch");
     const char *port = ft_value_str(record, "slowest_port");
-    char text[FT_UNIT_BYTES];
-    uint64_t ms;
 
     ft_text_cell(grid, record, "comm_id");
     ft_text_number_cell(grid, record, "rank");
@@ -84,10 +82,7 @@ void ft_rows_ranks_add(struct ft_grid *grid, const struct ft_value *record, stru
     ft_text_cell(grid, record, "gpu");
     ft_text_cell(grid, record, "job");
     ft_text_cell(grid, record, "op");
-    if (ft_value_uint(record, "time_ms", &ms))
-        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(text, ms, now));
-    else
-        ft_grid_skip(grid);
+    ft_text_time_cell(grid, record, "time_ms", now);
     ft_text_number_cell(grid, record, "slowest_peer");
     time_cell(grid, record, "slowest_step_median_ns");
     time_cell(grid, record, "others_step_median_ns");

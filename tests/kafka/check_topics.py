@@ -111,11 +111,17 @@ def matches(kafka, records):
 
 
 def tables(kafka, records):
-    for kind, title in (("path", "FLOW"), ("link", "LINK"), ("imbalance", "GROUP"),
-                        ("event", "SEVERITY"), ("hash", "SWITCH"), ("loss", "TIME")):
+    for kind, title in (("path", "TIME"), ("link", "WINDOW"), ("imbalance", "WINDOW"), ("event", "SEVERITY"),
+                        ("hash", "SWITCH"), ("loss", "TIME")):
         lines = kafka.consume(f"fabrictrace.{kind}.v1").stdout.splitlines()
         check(f"{kind}: the table of its kind", lines[0].startswith(title), lines[0])
         equal(f"{kind}: a row each", len(lines) - 1, len(of_kind(records, kind)))
+    for kind, column, member in (("path", "TIME", "time_ms"), ("link", "WINDOW", "window_start_ms"),
+                                 ("imbalance", "WINDOW", "window_start_ms")):
+        rows = kafka.consume(f"fabrictrace.{kind}.v1", "--columns", column).stdout.splitlines()[1:]
+        times = [time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(r[member] // 1000)) for r in of_kind(records, kind)]
+        equal(f"{kind}: each row says its time", sorted(row.strip() for row in rows), sorted(times))
+        check(f"{kind}: times are several", len(set(times)) > 1, times)
     sorted_ = kafka.consume("fabrictrace.imbalance.v1", "--columns", "GROUP,FLOWS", "--sort",
                             "FLOWS").stdout.splitlines()
     flows = [int(line.split()[-1]) for line in sorted_[1:] if line.split()[-1].isdigit()]
@@ -191,6 +197,8 @@ def strangers(kafka):
 def refusals(kafka, folder):
     done = kafka.consume("nowhere", code=1)
     check("a topic that is not there is named", "no topic 'nowhere'" in done.stderr, done.stderr)
+    kind = kafka.consume("path", code=1)
+    check("who writes the kind means its topic", "did you mean 'fabrictrace.path.v1'?" in kind.stderr, kind.stderr)
     settings = folder / "properties"
     settings.write_text("# none such\nno.such.thing=1\n")
     wrong = kafka.consume("nowhere", "--properties", str(settings), code=64)
