@@ -100,6 +100,8 @@ static int show(const struct ft_args *args, const struct ft_value *root,
         [FT_COMMAND_PROBES] = ft_show_probes,       [FT_COMMAND_HISTORY] = ft_show_history,
     };
     struct ft_screen screen;
+    bool left_out = false;
+    int rc;
 
     if (args->json)
         return ft_show_json(stdout, root,
@@ -116,10 +118,16 @@ static int show(const struct ft_args *args, const struct ft_value *root,
     screen.since = since;
     if (args->wide)
         screen.width = 0;
+    screen.left_out = &left_out;
     if (args->command == FT_COMMAND_MATRIX)
-        return ft_show_matrix(&screen, root, args);
-    return args->sort || args->columns ? show_complete(&screen, root, shows[args->command])
-                                       : shows[args->command](&screen, root);
+        rc = ft_show_matrix(&screen, root, args);
+    else if (args->sort || args->columns)
+        rc = show_complete(&screen, root, shows[args->command]);
+    else
+        rc = shows[args->command](&screen, root);
+    if (rc == 0 && left_out)
+        fputs("(columns are left out: --wide shows them)\n", stdout);
+    return rc;
 }
 
 /* Of what the doctor finds and of events: whether one is worse than a note. */

@@ -18,6 +18,10 @@
 #define FOR_TABLES                                                                                 \
     (FOR(PATHS) | FOR(LINKS) | FOR(IMBALANCE) | FOR(EVENTS) | FOR(RANKS) | FOR(QPS) | FOR(MOVES) | \
      FOR(HISTORY) | FOR(CONSUME))
+/* Answers of the daemon as text, which a narrow terminal makes narrower. */
+#define FOR_WIDE                                                                                   \
+    (FOR_TABLES | FOR(COLLISIONS) | FOR(EXPLAIN) | FOR(TOPOLOGY) | FOR(MATRIX) | FOR(HASH) |       \
+     FOR(SPREAD) | FOR(RHYTHM) | FOR(PLANS) | FOR(PROBES) | FOR(DOCTOR) | FOR(DIAGNOSE))
 
 /* Which command takes which option. */
 static const struct {
@@ -100,7 +104,7 @@ static const struct {
      FOR(DIAGNOSE),
      "FILE     what 'fabrictrace record' wrote, in place of a daemon"},
     {{"wide", no_argument, NULL, OPT_WIDE},
-     FOR_TABLES,
+     FOR_WIDE,
      "         complete lines, however wide the terminal is"},
     {{"last", required_argument, NULL, OPT_LAST},
      FOR(RECORD),

@@ -26,12 +26,6 @@ static const struct ft_column group_columns[] = {
     {.title = "VERDICT", .elastic = true},
 };
 
-static const struct ft_column event_columns[] = {
-    {.title = "SEVERITY", .give_up = 2}, {.title = "KIND"},
-    {.title = "WHAT", .elastic = true},  {.title = "SINCE", .give_up = 1},
-    {.title = "UNTIL", .give_up = 3},
-};
-
 static const char *plural(uint64_t n)
 {
     return n == 1 ? "" : "s";
@@ -203,20 +197,18 @@ static int show_collisions(const struct ft_screen *screen, const struct ft_diges
 
 static void add_event(struct ft_grid *grid, const struct ft_digest_event *event, struct ft_wall end)
 {
-    char time[FT_UNIT_BYTES];
+    const struct ft_value *record = ft_answer_root(event->record);
 
-    ft_rows_events_add(grid, ft_answer_root(event->record), end);
     if (event->over)
-        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(time, event->over_ms, end));
+        ft_rows_events_add_until(grid, record, event->over_ms, end);
     else
-        ft_grid_skip(grid);
+        ft_rows_events_add(grid, record, end);
 }
 
 static int show_events(const struct ft_screen *screen, const struct ft_digest_event **list,
                        size_t count)
 {
-    struct ft_grid *grid =
-        ft_grid_new(event_columns, sizeof(event_columns) / sizeof(event_columns[0]));
+    struct ft_grid *grid = ft_rows_events();
     int rc = 0;
 
     fputc('\n', screen->out);

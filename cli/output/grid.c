@@ -224,11 +224,12 @@ static size_t total_width(const size_t *width, size_t count, unsigned indent)
     return total + indent;
 }
 
-/* keep: a column that is not given up, SIZE_MAX: none. */
-static void fit(const struct ft_grid *grid, size_t *width, unsigned screen, unsigned indent,
+/* keep: a column that is not given up, SIZE_MAX: none. Whether columns are left out. */
+static bool fit(const struct ft_grid *grid, size_t *width, unsigned screen, unsigned indent,
                 size_t keep)
 {
     size_t total = total_width(width, grid->column_count, indent), over;
+    bool given_up = false;
 
     while (screen && total > screen) {
         size_t worst = grid->column_count;
@@ -241,12 +242,14 @@ static void fit(const struct ft_grid *grid, size_t *width, unsigned screen, unsi
         if (worst == grid->column_count)
             break;
         width[worst] = 0;
+        given_up = true;
         total = total_width(width, grid->column_count, indent);
     }
     over = screen && total > screen ? total - screen : 0;
     for (size_t i = 0; over && i < grid->column_count; i++)
         if (width[i] > CUT_LEAST && grid->columns[i].elastic)
             width[i] = width[i] > over + CUT_LEAST ? width[i] - over : CUT_LEAST;
+    return given_up;
 }
 
 /* A number with the prefix of its unit: "24.1 Gb/s", "1.5 ms"; "<1e-6" is just below. */
@@ -533,7 +536,8 @@ int ft_grid_print(const struct ft_grid *grid, const struct ft_screen *screen, un
     for (size_t i = 0; i < grid->column_count; i++)
         if (!layout->columns || !grid->columns[0].title || is_chosen(grid, i, layout->columns))
             width[i] = column_width(grid, i);
-    fit(grid, width, screen->width, indent, order.column);
+    if (fit(grid, width, screen->width, indent, order.column) && screen->left_out)
+        *screen->left_out = true;
     if (grid->columns[0].title && ft_grid_rows(grid)) {
         report_row(grid, screen->watch, width, SIZE_MAX);
         print_row(grid, screen, width, indent, SIZE_MAX);

@@ -55,6 +55,7 @@ struct ft_screen {
     const struct ft_value *window;     /* that the figures are of, where it is over; NULL */
     const struct ft_since *since;      /* of events, the time they are of; NULL: now */
     const struct ft_grid_watch *watch; /* NULL: nobody */
+    bool *left_out;                    /* set where a table is without some columns; NULL */
 };
 
 /* Standard output: width and colour only on a terminal, no colour with NO_COLOR or TERM=dumb. */

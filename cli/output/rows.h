@@ -39,6 +39,9 @@ int ft_rows_path_figure_cells(struct ft_grid *grid, const struct ft_value *recor
 /* now decides which times need a date. */
 struct ft_grid *ft_rows_events(void);
 void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now);
+/* One of which another record said when it was over. */
+void ft_rows_events_add_until(struct ft_grid *grid, const struct ft_value *record,
+                              uint64_t until_ms, struct ft_wall now);
 
 struct ft_grid *ft_rows_qps(void);
 void ft_rows_qps_add(struct ft_grid *grid, const struct ft_value *record);

@@ -12,9 +12,8 @@
 #include "cli/output/units.h"
 
 static const struct ft_column columns[] = {
-    {.title = "SEVERITY", .give_up = 2}, {.title = "KIND"},
-    {.title = "WHAT", .elastic = true},  {.title = "SINCE", .give_up = 1},
-    {.title = "UNTIL", .give_up = 1}, /* of those that are over */
+    {.title = "SINCE"},    {.title = "UNTIL"}, /* of those that are over */
+    {.title = "SEVERITY"}, {.title = "KIND"},  {.title = "WHAT", .elastic = true, .wraps = true},
 };
 
 /* The worst first. */
@@ -43,8 +42,9 @@ struct ft_grid *ft_rows_events(void)
     return ft_grid_new(columns, sizeof(columns) / sizeof(columns[0]));
 }
 
+/* until: when it was over, or that it is not; empty: nothing is said of that. */
 static void add_event(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now,
-                      bool active)
+                      const char *until)
 {
     const char *severity = ft_value_str(record, "severity"), *kind = ft_value_str(record, "kind");
     char *what = ft_text_event(record);
@@ -53,27 +53,40 @@ static void add_event(struct ft_grid *grid, const struct ft_value *record, struc
                             : ft_value_is(record, "severity", "critical") ? FT_RED
                             : ft_value_is(record, "severity", "warning")  ? FT_YELLOW
                                                                           : FT_PLAIN;
-    char time[FT_UNIT_BYTES];
-    uint64_t since, until;
 
+    ft_text_time_cell(grid, record, "since_ms", now);
+    ft_grid_cell(grid, FT_PLAIN, "%s", until);
     ft_grid_cell(grid, colour, "%s", severity ? severity : "");
     ft_grid_cell(grid, colour, "%s", kind ? kind : "");
     ft_grid_cell(grid, FT_PLAIN, "%s", what ? what : "");
     free(what);
-    if (ft_value_uint(record, "since_ms", &since))
-        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(time, since, now));
-    else
-        ft_grid_skip(grid);
-    if (over && ft_value_uint(record, "time_ms", &until))
-        ft_grid_cell(grid, FT_PLAIN, "%s", ft_unit_time(time, until, now));
-    else
-        ft_grid_cell(grid, FT_PLAIN, "%s", active ? "active" : "");
     about(grid, record);
+}
+
+/* One that is over says itself since when. */
+static void add_own(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now,
+                    bool active)
+{
+    char time[FT_UNIT_BYTES];
+    uint64_t until;
+
+    if (ft_value_true(record, "cleared") && ft_value_uint(record, "time_ms", &until))
+        add_event(grid, record, now, ft_unit_time(time, until, now));
+    else
+        add_event(grid, record, now, active ? "active" : "");
 }
 
 void ft_rows_events_add(struct ft_grid *grid, const struct ft_value *record, struct ft_wall now)
 {
-    add_event(grid, record, now, false);
+    add_own(grid, record, now, false);
+}
+
+void ft_rows_events_add_until(struct ft_grid *grid, const struct ft_value *record,
+                              uint64_t until_ms, struct ft_wall now)
+{
+    char time[FT_UNIT_BYTES];
+
+    add_event(grid, record, now, ft_unit_time(time, until_ms, now));
 }
 
 /* Of no known severity: after the others. */
@@ -149,7 +162,7 @@ static int show_past(const struct ft_screen *screen, const struct ft_value *root
 
         if (!newest[i])
             continue;
-        add_event(grid, record, screen->now, is_active(screen->since->active, record));
+        add_own(grid, record, screen->now, is_active(screen->since->active, record));
     }
     rc = newest ? ft_grid_print(grid, screen, 0) : -ENOMEM;
     ft_grid_free(grid);

@@ -12,10 +12,11 @@
 #include "cli/show/show_lossy.h"
 
 static const struct ft_column hop_columns[] = {
-    {.title = NULL},                   /* switch */
-    {.title = NULL},                   /* in */
-    {.title = NULL},                   /* > out */
-    {.elastic = true}, {.give_up = 1}, /* use of the link */
+    {.title = NULL},                  /* switch */
+    {.title = NULL},                  /* in */
+    {.title = NULL},                  /* > out */
+    {.title = NULL},                  /* use of the link */
+    {.elastic = true, .wraps = true}, /* samples */
 };
 
 /* The link record of an egress port, NULL when the answer has none. */
@@ -164,12 +165,12 @@ static void add_hop(struct ft_grid *grid, const struct ft_value *hop, const stru
     ft_grid_cell(grid, FT_PLAIN, "%s", name ? name : "?");
     ft_grid_cell(grid, FT_PLAIN, "%s", in ? in : "?");
     ft_grid_cell(grid, FT_PLAIN, "> %s", out ? out : "?");
-    samples_cell(grid, hop);
     if (ft_value_real(link_of(links, name, out), "utilization", &used))
-        ft_grid_cell(grid, used >= 0.9 ? FT_YELLOW : FT_PLAIN, "link %s used",
+        ft_grid_cell(grid, used >= 0.9 ? FT_YELLOW : FT_PLAIN, "%s used",
                      ft_unit_percent(text, used));
     else
         ft_grid_skip(grid);
+    samples_cell(grid, hop);
 }
 
 static int show_hops(const struct ft_screen *screen, const struct ft_value *hops,

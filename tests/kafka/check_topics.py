@@ -111,7 +111,7 @@ def matches(kafka, records):
 
 
 def tables(kafka, records):
-    for kind, title in (("path", "TIME"), ("link", "WINDOW"), ("imbalance", "WINDOW"), ("event", "SEVERITY"),
+    for kind, title in (("path", "TIME"), ("link", "WINDOW"), ("imbalance", "WINDOW"), ("event", "SINCE"),
                         ("hash", "SWITCH"), ("loss", "TIME")):
         lines = kafka.consume(f"fabrictrace.{kind}.v1").stdout.splitlines()
         check(f"{kind}: the table of its kind", lines[0].startswith(title), lines[0])

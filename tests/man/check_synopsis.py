@@ -90,9 +90,13 @@ check("-json: who does not take it", commands_at("json", "Not for") == set(comma
       commands_at("json", "Not for") ^ set(commands) - takes["json"])
 check("-endpoint: who does not take it", commands_at("endpoint", "Not for") == set(commands) - takes["endpoint"],
       commands_at("endpoint", "Not for") ^ set(commands) - takes["endpoint"])
-for option in ("sort", "columns", "wide"):
-    check(f"-{option}: who takes it", commands_at("wide", "These three") == takes[option],
-          commands_at("wide", "These three") ^ takes[option])
+for option in ("sort", "columns"):
+    check(f"-{option}: who takes it", commands_at("wide", "are for\n.Cm paths") == takes[option],
+          commands_at("wide", "are for\n.Cm paths") ^ takes[option])
+text = PAGE.split("\n.It Fl -wide")[1].split("It is for all")[1].split("\n.Fl -sort\n")[0]
+without = {name for line in re.findall(r"^\.Cm (.*)", text.split("and for")[0], re.M) for name in re.findall(r"[a-z]+", line)}
+check("-wide: who takes it", (takes["endpoint"] - without) | {"consume"} == takes["wide"],
+      (takes["endpoint"] - without) | {"consume"} ^ takes["wide"])
 check("all have options", {"help", "version"} <= general, general)
 print(f"{len(commands)} commands, {len(failures)} failures")
 sys.exit(1 if failures else 0)

@@ -235,11 +235,11 @@ class Answers(unittest.TestCase):
         self.assertEqual(lines, [
             "lab, events since 10:00:00 until 11:00:00: 3, 1 of them still active "
             "(nothing is kept of before 10:03:20)",
-            "SEVERITY KIND WHAT SINCE UNTIL",
-            "critical link_down the link is down 10:20:00 10:21:00",
-            "critical path_change 10.0.1.2:50003-10.0.4.6 from leaf1 Ethernet51 > leaf4 to "
-            "leaf1 Ethernet52 > leaf4 10:25:00",
-            "critical link_down the link is down 10:30:00 active"])
+            "SINCE UNTIL SEVERITY KIND WHAT",
+            "10:20:00 10:21:00 critical link_down the link is down",
+            "10:25:00 critical path_change 10.0.1.2:50003-10.0.4.6 from leaf1 Ethernet51 > leaf4 to "
+            "leaf1 Ethernet52 > leaf4",
+            "10:30:00 active critical link_down the link is down"])
         rc, out, _ = run("events", "--since", "@1795169000", "--json", *self.at)
         self.assertEqual([json.loads(line) for line in out.splitlines()], [over, happened, active])
         self.assertIn(", events since 2026-11-20 10:03:20: 3, 1 of them still active\n",

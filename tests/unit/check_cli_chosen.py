@@ -7,7 +7,7 @@ import json
 import re
 import unittest
 
-from cli_rig import CASES, SOURCE, Handler, Server, run, run_until
+from cli_rig import CASES, FLOW, SOURCE, Handler, Server, environment, run, run_on_terminal, run_until
 
 START_MS = 1795170000000
 SEVERITIES = ("info", "warning", "critical")
@@ -207,6 +207,32 @@ class Chosen(unittest.TestCase):
         rc, out, err = run("imbalance", "--group", "typo", "--verdict", "even", *self.at)
         self.assertEqual((rc, out, err), (64, "", "fabrictrace: no group 'typo' is known: fabrictrace imbalance "
                                                  "lists them\n"))
+
+    def on_terminal(self, width, case, *words):
+        self.server.body = (CASES / f"{case}.json").read_bytes()
+        return run_on_terminal(width, *words, *self.at, env=environment(NO_COLOR="1"))[1]
+
+    def test_a_narrow_terminal(self):
+        """Since when and how grave, the load of a hop's link: nobody who is called at night may miss these. What
+        has no room is said to be left out."""
+        left_out = "(columns are left out: --wide shows them)"
+        out = self.on_terminal(80, "events-all", "events")
+        self.assertEqual(out.splitlines()[1].split(), ["SINCE", "SEVERITY", "KIND", "WHAT"])
+        message = json.loads((CASES / "events-all.json").read_text())["records"][0]["message"]
+        rows = [" ".join(line[24:].split()) for line in out.splitlines()]
+        self.assertIn(message.split()[-1], " ".join(rows))
+        self.assertLessEqual(max(map(len, out.splitlines()[1:])), 80)
+        self.assertNotIn("...", out)
+        self.assertNotIn(left_out, out)
+        self.assertIn("96 % used", self.on_terminal(80, "explain", "explain", FLOW))
+        out = self.on_terminal(80, "links", "links")
+        self.assertEqual(out.splitlines()[1].split()[-2:], ["DISCARDS", "ERRORS"])
+        self.assertEqual(out.splitlines()[-1], left_out)
+        self.assertLessEqual(max(map(len, out.splitlines()[1:])), 80)
+        for width, words in ((200, ["links"]), (80, ["links", "--wide"])):
+            self.assertNotIn(left_out, self.on_terminal(width, "links", *words))
+        self.assertNotIn(left_out, run("links", *self.at)[1])
+        self.assertIn("NOT PREDICTED", self.on_terminal(60, "hash", "hash", "--wide"))
 
     def test_why_a_path_is_not_resolved(self):
         """Each reason that there is, as words that need no manual."""

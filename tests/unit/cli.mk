@@ -11,6 +11,13 @@ tests_unit_check_moment_SOURCES = tests/unit/check_moment.c tests/unit/unit.h
 tests_unit_check_moment_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_moment_LDADD = cli/libftcli.a lib/base/libftbase.a $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_show_digest
+TESTS += tests/unit/check_show_digest
+tests_unit_check_show_digest_SOURCES = tests/unit/check_show_digest.c tests/unit/unit.h
+tests_unit_check_show_digest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_show_digest_LDADD = cli/libftcli.a lib/fabric/libftfabric.a lib/base/libftbase.a \
+	$(JANSSON_LIBS) $(CHECK_LIBS) -lm
+
 # The program itself, against prepared answers of the daemon: the texts that it prints for them.
 TESTS += tests/unit/check_cli_alone.py tests/unit/check_cli_chosen.py tests/unit/check_top.py
 EXTRA_DIST += tests/unit/check_cli_alone.py tests/unit/check_cli_chosen.py tests/unit/check_top.py tests/unit/cli_rig.py
