@@ -85,6 +85,20 @@ static int run_command(const struct ft_args *args, uint16_t port, ft_replay_run 
     return rc;
 }
 
+/* A file takes seconds to read: that there is no such command is said before. */
+static int check_command(const struct ft_args *args)
+{
+    char self[] = "fabrictrace", help[] = "--help";
+    struct ft_args parsed;
+    int rc;
+
+    if (!args->rest_count || args->rest[0][0] == '-')
+        return EX_OK;
+    rc = ft_args_parse(&parsed, 3, (char *[]){self, args->rest[0], help, NULL}, args->now, stderr);
+    ft_args_free(&parsed);
+    return rc;
+}
+
 static int run(struct ft_children *c, const struct ft_args *args, ft_replay_run *command,
                bool *over)
 {
@@ -112,6 +126,11 @@ int ft_replay_command(const struct ft_args *args, ft_replay_run *command)
         fprintf(stderr, "fabrictrace replay: %s: %s\n", args->file, strerror(errno));
         return EX_NOINPUT;
     }
+    rc = check_command(args);
+    if (rc)
+        return rc;
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "reading %s ...\n", args->file);
     c = ft_children_new();
     if (!c) {
         fprintf(stderr, "fabrictrace replay: %s\n", strerror(errno));

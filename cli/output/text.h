@@ -18,7 +18,7 @@ char *ft_text_hops(const struct ft_value *hops, bool all);
 
 #define FT_REASON_TEXT_BYTES 256
 
-/* Why a path is not resolved: a clause for the word of its record, or the word where it is not
+/* Why a path is not resolved: a clause for what its record says, or that word where it is not
  * known here; NULL without one. */
 const char *ft_text_reason(char text[FT_REASON_TEXT_BYTES], const struct ft_value *path);
 

@@ -112,6 +112,15 @@ def page_of(fabric):
         return Relay(fabric, COLLECTOR, port)
 
 
+def broker_of(fabric, broker):
+    """A relay to the broker at the address that it gives its clients, None where that is taken."""
+    port = int(broker.endpoint.rpartition(":")[2])
+    try:
+        return Relay(fabric, COLLECTOR, port, port)
+    except OSError:
+        return None
+
+
 def is_page(url):
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:
@@ -120,12 +129,14 @@ def is_page(url):
         return False
 
 
-def stay(traffic, flows, url):
+def stay(traffic, flows, url, brokers):
     """Keeps the lab and its flows until Ctrl-C."""
     traffic.start(flows)
     section("The lab stays up")
     say(f"  the page      {url}" if is_page(url) else "  no page: it was built --without-page, or without npm")
     say(f"  on a terminal FABRICTRACE_ENDPOINT={url.split('/')[2]} fabrictrace top")
+    if brokers:
+        say(f"  Kafka         FABRICTRACE_BROKERS={brokers} fabrictrace consume fabrictrace.path.v1")
     say("  Ctrl-C takes it down")
     try:
         signal.pause()
@@ -171,7 +182,10 @@ def show(fabric, programs, args, broker):
         say(f"  first sample to first path     median {delays[len(delays) // 2] / 1000:.2f} s, "
             f"longest {delays[-1] / 1000:.2f} s")
     if args.stay:
-        stay(traffic, flows, relay.url)
+        gate = broker and broker_of(fabric, broker)
+        stay(traffic, flows, relay.url, gate and broker.endpoint)
+        if gate:
+            gate.close()
     relay.close()
     wrong = pipeline.stop()
     if broker:

@@ -66,6 +66,7 @@ class Alone(unittest.TestCase):
             (["consume", "--json", "--sort", "host", "x"], "--sort and --columns are of tables"),
             (["replay", "--json", "a"], "'--json' is none"),
             (["replay", "--", "a"], "'--' is none"),
+            (["replay", __file__, "linsk"], "no command 'linsk'; did you mean 'links'?"),
             (["links", "more"], "does not take 'more'"),
             (["matrix", "--by", "x"], "rank, gpu or host"),
             (["paths", "--csv"], "does not take --csv"),

@@ -16,7 +16,7 @@ class Broker:
     @staticmethod
     def fetch():
         """Fetches the broker's files, once for all labs: in here there is no way out of the lab."""
-        done = subprocess.run([sys.executable, SCRIPT, "fetch"])
+        done = subprocess.run([sys.executable, SCRIPT, "fetch"], stdout=subprocess.DEVNULL)
         if done.returncode:
             raise LabError("the Kafka broker could not be fetched")
 
