@@ -80,8 +80,9 @@ static int parse_explain(struct ft_args *args, int words, char **argv, FILE *err
                                     : "takes one flow, such as 10.0.1.1:49441-10.0.3.1, or one "
                                       "link (leaf1/Ethernet51), group (leaf1/up), job, host or "
                                       "switch");
-    if (words == 2 &&
-        (ft_tuple_parse(argv[1], &args->flow) == 0 || ft_ip_parse(argv[1], &ip) == 0 || !*argv[1]))
+    /* An address is one of a host. */
+    if (words == 2 && (ft_tuple_parse(argv[1], &args->flow) == 0 || !*argv[1] ||
+                       (args->command == FT_COMMAND_HISTORY && ft_ip_parse(argv[1], &ip) == 0)))
         return ft_args_flow(args, argv[1], err);
     args->name = argv[1];
     args->port = words == 3 ? argv[2] : NULL;

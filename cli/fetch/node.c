@@ -44,6 +44,37 @@ static const struct ft_value *find(const struct ft_value *list, const char *name
     return NULL;
 }
 
+static bool has_address(const struct ft_value *host, const struct ft_ip *address)
+{
+    const struct ft_value *nics = ft_value_get(host, "nics");
+    struct ft_ip own;
+
+    for (size_t i = 0; i < ft_value_count(nics); i++) {
+        const struct ft_value *list = ft_value_get(ft_value_at(nics, i), "addresses");
+
+        for (size_t k = 0; k < ft_value_count(list); k++) {
+            const char *text = ft_value_text(ft_value_at(list, k));
+
+            if (text && ft_ip_parse(text, &own) == 0 && ft_ip_equal(&own, address))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The host of this name, or with this address. */
+static const struct ft_value *find_host(const struct ft_value *hosts, const char *name)
+{
+    struct ft_ip address;
+
+    if (ft_ip_parse(name, &address))
+        return find(hosts, name);
+    for (size_t i = 0; i < ft_value_count(hosts); i++)
+        if (has_address(ft_value_at(hosts, i), &address))
+            return ft_value_at(hosts, i);
+    return NULL;
+}
+
 static int no_memory(FILE *err)
 {
     fputs("fabrictrace: no memory\n", err);
@@ -145,14 +176,17 @@ static int fetch_node(const struct ft_args *args, struct ft_answer **answer, FIL
 {
     const struct ft_value *host, *sw;
     struct ft_answer *topology;
+    struct ft_args named = *args;
     int rc = fetch(args, "topology", NULL, &topology, err);
 
     if (rc)
         return rc;
-    host = find(ft_value_get(ft_answer_root(topology), "hosts"), args->name);
+    host = find_host(ft_value_get(ft_answer_root(topology), "hosts"), args->name);
     sw = find(ft_value_get(ft_answer_root(topology), "switches"), args->name);
+    if (host && ft_value_str(host, "name"))
+        named.name = ft_value_str(host, "name");
     if (host || sw)
-        rc = put_together(args, host ? "host" : "switch", host ? host : sw, answer, err);
+        rc = put_together(&named, host ? "host" : "switch", host ? host : sw, answer, err);
     else
         rc = FT_EXIT_NOT_FOUND;
     ft_answer_free(topology);

@@ -93,7 +93,7 @@ class Alone(unittest.TestCase):
             (["live", "here"], "does not take 'here'"),
             (["paths", "--topology", "x"], "does not take --topology"),
             (["explain"], "takes one flow"),
-            (["explain", "10.0.0.1"], "is not a flow"),
+            (["history", "10.0.0.1"], "is not a flow"),
             (["explain", ""], "is not a flow"),
             (["explain", "leaf1", "Ethernet51", "more"], "takes one flow"),
             (["plan", "--topology", "x"], "takes a job, or --topology and --flows"),

@@ -128,6 +128,9 @@ class Chosen(unittest.TestCase):
                      f"Flows: {30 * len(paths)}, the first 20; fabrictrace paths --host gpu01 lists them"):
             self.assertIn(text, out)
         self.assertNotIn("early", out)
+        for address in ("10.0.1.2", "fd00:1:0::2"):
+            self.assertEqual(run("explain", address, *self.at), (rc, out, err))
+        self.assertIn("host or switch '10.9.9.9'", run("explain", "10.9.9.9", *self.at)[2])
         self.assertEqual(len(out.split("\nFlows: ")[1].splitlines()), 22)
         answer = json.loads(run("explain", "gpu01", "--json", *self.at)[1])
         self.assertEqual(answer["host"], topology["hosts"][0])
