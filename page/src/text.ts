@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures and names as people read them. Pure.
-import type { Flow, Hop, Member } from './records.ts';
+import type { Flow, Hop, Member, Path } from './records.ts';
 
 const ROCE_PORT = 4791;
 const UDP = 17;
@@ -160,6 +160,24 @@ export function plural(n: number, one: string, many: string = `${one}s`): string
 /** "link_down" as words. */
 export function words(name: string | undefined): string {
     return (name ?? '').replace(/_/g, ' ');
+}
+
+const REASONS: Record<string, string> = {
+    ambiguous: 'samples leave several paths',
+    changing: 'the change of its path is not complete',
+    unconfirmed: 'a link of the path was sampled at one end only',
+    few_samples: 'others here take several paths, and it has few samples',
+    no_samples: 'no switch has sampled it lately',
+    unknown_switch: 'only switches that the topology does not know have sampled it',
+    no_route: 'the topology has no path between its hosts',
+    off_path: 'it was sampled where none of its equal-cost paths leads',
+};
+
+/** Why a path is not resolved, as `fabrictrace explain` says it; '' where the record has no reason. */
+export function whyNot(path: Path): string {
+    if (path.reason === 'unknown_source') return `the topology does not know ${path.flow?.src ?? 'its source'}`;
+    if (path.reason === 'unknown_destination') return `the topology does not know ${path.flow?.dst ?? 'its destination'}`;
+    return REASONS[path.reason ?? ''] ?? path.reason ?? '';
 }
 
 /** What the sums of a communicator's transfers lack; '' where it is nothing. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { age, bytes, clean, count, flowKey, flowText, hopsText, looksLikeFlow, nanoseconds, notInSums, percent, probability, rate } from '../src/text.ts';
+import { age, bytes, clean, count, flowKey, flowText, hopsText, looksLikeFlow, nanoseconds, notInSums, percent, probability, rate, whyNot } from '../src/text.ts';
 
 test('control characters are seen, not obeyed', () => {
     assert.equal(clean('leaf1'), 'leaf1');
@@ -54,4 +54,14 @@ test('what sums of transfers lack', () => {
     assert.equal(notInSums([{ rank: 0 }, { rank: 1, transfers_dropped: 0 }]), '');
     assert.equal(notInSums([{ rank: 0, transfers_dropped: 2, bytes_dropped: 1500 }, { rank: 1 }, { rank: 2, transfers_dropped: 1, bytes_dropped: 500 }]),
         '; not in them: 3 transfers of 2 ranks, 2.00 kB sent and received, as the lists of their agents were full');
+});
+
+test('why a path is not resolved is said in words', () => {
+    const flow = { src: '10.9.9.9', dst: '10.0.4.6', sport: 1, dport: 4791, proto: 17 };
+    assert.equal(whyNot({ flow, reason: 'unknown_source' }), 'the topology does not know 10.9.9.9');
+    assert.equal(whyNot({ flow, reason: 'unknown_destination' }), 'the topology does not know 10.0.4.6');
+    for (const reason of ['ambiguous', 'changing', 'unconfirmed', 'few_samples', 'no_samples', 'unknown_switch', 'no_route', 'off_path'])
+        assert.match(whyNot({ flow, reason }), /^[^_]+ [^_]+ [^_]+$/, reason);
+    assert.equal(whyNot({ flow, reason: 'of_tomorrow' }), 'of_tomorrow');
+    assert.equal(whyNot({ flow }), '');
 });

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useAnswer, useHistory, useStore } from '../hooks.ts';
 import type { Answer, Explanation, Hop, Link, Path } from '../records.ts';
-import { bytes, clock, count, flowKey, flowText, hopsText, percent, rate, words } from '../text.ts';
+import { bytes, clock, count, flowKey, flowText, hopsText, percent, rate, whyNot, words } from '../text.ts';
 import { Table } from '../table.tsx';
 import { Bar, change, Empty, Facts, FlowLink, Hops, HostLink, JobLink, OfNow, PortLink, Section, Stay, SwitchLink, Word } from '../ui.tsx';
 import { EventCard, EventsOf } from './events.tsx';
@@ -104,7 +104,7 @@ function FlowFacts({ p }: { p: Path }): JSX.Element {
     const source = p.rate_source === 'host' ? 'counted by the host' : p.rate_source === 'sflow' ? 'from sFlow' : p.rate_source === 'psn' ? 'by packet numbers' : '';
     return (
         <Facts of={[
-            ['State', <><Word word={p.state} />{p.reason ? `: ${p.reason}` : ''}{p.state === 'partial' && p.candidates ? `, ${count(p.candidates)} candidates` : ''}</>],
+            ['State', <><Word word={p.state} />{p.reason ? `: ${whyNot(p)}` : ''}{p.state === 'partial' && p.candidates ? `; ${p.candidates === 1 ? 'one path is left' : `one of ${count(p.candidates)} paths`}` : ''}</>],
             (p.src_host !== undefined || p.dst_host !== undefined) && ['Hosts', <>{end(p.src_host, p.src_rank)} to {end(p.dst_host, p.dst_rank)}</>],
             p.rate_bps !== undefined && ['Rate', `${rate(p.rate_bps)}${p.rate_lo_bps !== undefined && p.rate_hi_bps !== undefined && p.rate_lo_bps !== p.rate_hi_bps ? ` (${rate(p.rate_lo_bps)} to ${rate(p.rate_hi_bps)})` : ''}${source ? `, ${source}` : ''}`],
             p.bytes !== undefined && ['Bytes', `${bytes(p.bytes)} in the window`],
@@ -157,7 +157,7 @@ function Way({ path, links, id }: { path: Path; links: Link[]; id: string }): JS
         );
     const likely = path.likely && path.likely.length > 0
         ? <><p>Likely, by evidence weaker than samples:</p><HopsTable id={`${id}-likely`} hops={path.likely} links={links} /></> : null;
-    if (!path.hops || path.hops.length === 0) return <><Empty>{path.reason ?? 'No hop of it is certain.'}</Empty>{likely}</>;
+    if (!path.hops || path.hops.length === 0) return <><Empty>{whyNot(path) || 'No hop of it is certain.'}</Empty>{likely}</>;
     return <><HopsTable id={id} hops={path.hops} links={links} />{likely}</>;
 }
 
