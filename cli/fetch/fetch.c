@@ -452,7 +452,7 @@ static bool is_listed(const struct ft_args *args, const struct named *named, FIL
     return known;
 }
 
-/* Likewise of a job, which has ranks or flows. */
+/* Likewise of a job, which has ranks, flows or queue pairs. */
 static bool is_job(const struct ft_args *args, FILE *err)
 {
     struct ft_args one = *args;
@@ -467,6 +467,14 @@ static bool is_job(const struct ft_args *args, FILE *err)
     if (fetch(&one, "job", &answer, err))
         return true;
     known = !is_empty(ft_answer_root(answer));
+    ft_answer_free(answer);
+    if (known || args->command != FT_COMMAND_QPS || !args->state)
+        return known;
+    one = *args;
+    one.state = NULL;
+    if (fetch(&one, NULL, &answer, err))
+        return true;
+    known = ft_value_count(ft_value_get(ft_answer_root(answer), "records")) > 0;
     ft_answer_free(answer);
     return known;
 }

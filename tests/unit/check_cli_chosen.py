@@ -206,6 +206,17 @@ class Chosen(unittest.TestCase):
             rc, out, err = run(*words.split(), "--job", "typo", *self.at)
             self.assertEqual((rc, out), (64, ""), words)
             self.assertIn("no job 'typo' is known", err)
+
+        class Answering(Handler):
+            def do_GET(handler):
+                self.give([{}] if "qps" in handler.path and "state" not in handler.path else [])
+                super().do_GET()
+
+        handler, self.server.RequestHandlerClass = self.server.RequestHandlerClass, Answering
+        self.assertEqual(run("qps", "--job", "88", "--state", "no_peer", *self.at),
+                         (0, "no such queue pair is listed by an agent\n", ""))
+        self.server.RequestHandlerClass = handler
+        self.give([])
         self.server.routes["/api/v1/links"] = b'{"records":[{"group":"leaf1/up"}]}'
         rc, out, err = run("imbalance", "--group", "typo", "--verdict", "even", *self.at)
         self.assertEqual((rc, out, err), (64, "", "fabrictrace: no group 'typo' is known: fabrictrace imbalance "
