@@ -28,6 +28,7 @@
 #define OFTEN      0.9   /* as good as all of them */
 #define DOUBTFUL   0.5   /* confidence where it may be the ranks' own work */
 #define ALONE      0.6   /* where nothing is there to compare it with */
+#define OVER       3     /* so many that follow are fast again */
 
 static int by_series(const void *a, const void *b)
 {
@@ -191,14 +192,16 @@ static void judge_series(struct ft_series_survey *s, struct ft_series *series)
     series->since_ns = e[series->slow.first].start_ns;
 }
 
-/* Those that are slow as others are, and of which nobody in particular leaves late. */
+/* Those that are slow as others are, and of which nobody in particular leaves late. With nothing to
+ * compare it with, all of the network may have become slow: what is over was another job. */
 static void leave_common(struct ft_series_survey *s)
 {
     for (size_t i = 0; i < s->series_count; i++) {
         struct ft_series *series = &s->series[i];
 
         if (series->is_slow && series->process == FT_OPERATIONS_NONE)
-            series->is_slow = ft_series_stands_out(s, series);
+            series->is_slow = ft_series_stands_out(s, series) &&
+                              !(series->alone && series->slow.end + OVER <= series->count);
     }
 }
 
