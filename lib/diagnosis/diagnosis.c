@@ -127,6 +127,8 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
 {
     struct ft_matched *m = ft_matched_new(ops);
     struct ft_diagnoses stops = {0};
+    /* What is over is said of a table that ends there. */
+    bool is_over = now_ns <= ft_operations_newest_ns(ops);
     int rc = m ? 0 : -ENOMEM;
 
     *found = (struct ft_diagnoses){0};
@@ -134,6 +136,8 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
         rc = ft_find_mismatches(m, &stops);
     if (rc == 0 && stops.count == 0)
         rc = ft_find_hangs(m, now_ns, &stops);
+    if (rc == 0 && stops.count == 0 && is_over)
+        rc = ft_find_swapped(m, &stops);
     if (rc == 0)
         keep_first_mismatch(&stops);
     if (rc == 0)
@@ -150,8 +154,7 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
         join_mixed(found);
         join_hosts(m, found);
     }
-    /* What is over is said of a table that ends there. */
-    if (rc == 0 && now_ns <= ft_operations_newest_ns(ops) && !has_late(found))
+    if (rc == 0 && is_over && !has_late(found))
         rc = ft_find_late_once(m, found);
     if (rc == 0)
         rc = add_stops(found, &stops);

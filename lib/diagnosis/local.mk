@@ -31,7 +31,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/series.h lib/diagnosis/slowness.c lib/diagnosis/slowness.h \
 	lib/diagnosis/stalls.c lib/diagnosis/stalls.h \
 	lib/diagnosis/stats.c lib/diagnosis/stats.h \
-	lib/diagnosis/suspects.c lib/diagnosis/suspects.h \
+	lib/diagnosis/suspects.c lib/diagnosis/suspects.h lib/diagnosis/swapped.c \
 	lib/diagnosis/transfers.c \
 	lib/diagnosis/tree.c lib/diagnosis/tree.h \
 	lib/diagnosis/waits.c lib/diagnosis/waits.h \
