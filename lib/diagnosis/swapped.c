@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * One rank that called two collectives of different communicators in another order than the others
- * do, once, though the job went on: those of the one waited for it, and it for those of the other.
+ * do, once, though the job continued: those of the one waited for it, and it for those of the other.
  *
  * Such orders differ without harm where operations run beside each other. So nothing is said of a
  * job in which any rank ever was in a collective and in anything else at the same time: had another
@@ -210,7 +210,8 @@ static bool is_felt(const struct ft_matched *m, uint32_t early, uint32_t late, u
         !others_were_in(m, late, &least_ns, &most_ns) || length_of(m, late) > least_ns)
         return false;
     *felt_ns = least_ns - length_of(m, late);
-    return (double)*felt_ns >= FELT * (double)away_ns;
+    /* By a coarse clock both may start at once. */
+    return away_ns > 0 && (double)*felt_ns >= FELT * (double)away_ns;
 }
 
 static int describe(const struct search *s, uint32_t early, uint32_t late, uint64_t felt_ns,
@@ -243,7 +244,7 @@ static int describe(const struct search *s, uint32_t early, uint32_t late, uint6
                  agree);
     ft_texts_add(&d->reasons, "the others of communicator %s wait for it, %.3f ms",
                  ft_operations_comm(m->ops, then->comm), (double)felt_ns / 1e6);
-    ft_texts_add(&d->doubts, "the job goes on");
+    ft_texts_add(&d->doubts, "the job continues");
     return 0;
 }
 

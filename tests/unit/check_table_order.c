@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables of jobs in which one rank calls two communicators in another order, and goes on. */
+/* Tables of jobs in which one rank calls two communicators in another order, and continues. */
 #include "config.h"
 
 #include <stdbool.h>
@@ -123,7 +123,7 @@ START_TEST(who_calls_in_another_order)
     ck_assert_uint_eq(found.items[0].sequence, AT);
     ck_assert_str_eq(ft_operations_comm(ops, found.items[0].comm), "tp1");
     teardown();
-    /* Of a job that goes on nobody knows yet what else it calls. */
+    /* Of a job that continues nobody knows yet what else it calls. */
     run(IN_TURN, 1, 1);
     diagnose_at(UINT64_MAX / 2, 0);
     teardown();
