@@ -4,10 +4,11 @@
  *
  * No collective says there which times of several ranks are of the same step. So the n-th operation
  * of a rank is compared with the n-th of its like: of the same stage in copies of a pipeline, which
- * may each go at their own pace, or of all ranks where they exchange and are no stages. A rank is
- * late where its own time is longer than that of its like, through a stretch and beyond their
- * noise; those that it sends to and receives from wait for it more than for its like, or it waits
- * less than these, and not more.
+ * may each go at their own pace, or of all ranks where they exchange and are no stages; of who
+ * calls so many times as many operations in each step, as in a tree, with so many. A rank is late
+ * where its own time is longer than that of its like, through a stretch and beyond their noise;
+ * those that it sends to and receives from wait for it more than for its like, or it waits less
+ * than these, and not more.
  */
 #include "config.h"
 
@@ -35,6 +36,9 @@
 #define FELT       0.3 /* of its excess, that others wait */
 #define BEHIND     0.5 /* of its excess, that it waits for others */
 #define ODD        3   /* times what any differs by throughout, where all are taken to be alike */
+#define STEPS      2   /* a spread of more than so many times that of the steps is a trend */
+#define PAUSE      1.3 /* times what most of it takes: it does not repeat */
+#define MOSTLY     0.8
 #define CULPRITS   2
 
 /* Processes of one role; rows of the matrices are these, columns blocks of so many operations. */
@@ -44,6 +48,8 @@ struct role {
     uint64_t *felt_ns;        /* of a row: how long others waited for its process before it */
     uint64_t *waits_ns;       /* how long it waited for others */
     bool odd;                 /* its members may not be alike */
+    bool uneven;              /* some have more rows than others in each step */
+    size_t *stride;           /* rows of a member for each one of who has the fewest */
     size_t members, period, blocks;
     double base, wall;
     double *own, *excess, *room, *others;
@@ -56,7 +62,7 @@ static size_t rows_of(const struct ft_matched *m, uint32_t process)
 
 static size_t row_at(const struct role *r, size_t position, size_t block)
 {
-    return r->m->first[r->member[position].process] + block * r->period;
+    return r->m->first[r->member[position].process] + block * r->period * r->stride[position];
 }
 
 /* Of the rows of a process, one after the other: how much longer than it the others were in them,
@@ -144,27 +150,44 @@ static double usual_of(const struct role *r, size_t position, size_t first, size
     return ft_median(r->room, n);
 }
 
-/* How much more of it than its like. */
+/* How much more of it than its like, or than before where others call other operations. */
 static double more_of(const struct role *r, size_t position, size_t first, size_t end,
                       const uint64_t *counted)
 {
     size_t likes = 0;
 
+    if (r->uneven)
+        return usual_of(r, position, first, end, counted) -
+               usual_of(r, position, 0, first, counted);
     for (size_t j = 0; j < r->members; j++)
         if (j != position)
             r->others[likes++] = usual_of(r, j, first, end, counted);
     return usual_of(r, position, first, end, counted) - ft_median(r->others, likes);
 }
 
-static bool are_alike(const struct role *r, size_t position, double excess)
+/* What is noise of a member's excess: one that grows has a large spread, and steps from one block
+ * to the next that are small. */
+static double noise_of(const struct role *r, const double *excess, size_t count, double spread)
+{
+    size_t n = 0;
+
+    for (size_t b = 1; b < count; b++)
+        r->room[n++] = excess[b] - excess[b - 1];
+    return fmin(spread, STEPS * ft_spread(r->room, n, 0) / sqrt(2));
+}
+
+/* Whether all others are, and it was as they are before if it calls other operations than they do.
+ */
+static bool are_alike(const struct role *r, size_t position, const struct ft_suspect *c)
 {
     for (size_t j = 0; j < r->members; j++)
         if (j != position &&
             r->m->process[r->member[j].process].host !=
                 r->m->process[r->member[position].process].host &&
-            fabs(middle_of(r, j, 0, r->blocks, NULL)) * ODD > excess)
+            fabs(middle_of(r, j, 0, r->blocks, NULL)) * ODD > c->excess)
             return false;
-    return true;
+    return !r->uneven || (c->first >= BLOCKS_MIN &&
+                          fabs(middle_of(r, position, 0, c->first, NULL)) * ODD < c->excess);
 }
 
 static bool is_late(const struct role *r, size_t position, struct ft_suspect *c)
@@ -192,11 +215,13 @@ static bool is_late(const struct role *r, size_t position, struct ft_suspect *c)
         r->others[likes] = middle_of(r, j, c->first, c->end, &its);
         r->others[r->members + likes++] = its;
     }
+    if (r->uneven)
+        spread = noise_of(r, excess + c->first, n, spread);
     spread = fmax(spread, ft_median(r->others + r->members, likes));
     usual = ft_spread(r->others, likes, ft_median(r->others, likes));
     c->sigmas = c->excess / (1.2533 * fmax(spread, 1e-3) / sqrt((double)n));
     if (c->sigmas < FT_SUSPECTS_SIGMAS || c->excess < OTHERS * usual ||
-        (r->odd && !are_alike(r, position, c->excess)))
+        (r->odd && !are_alike(r, position, c)))
         return false;
     /* In a circle all wait for the one before them, but for the one that is late. */
     waits_ns = more_of(r, position, c->first, c->end, r->waits_ns);
@@ -237,6 +262,20 @@ static int search(struct role *r, struct ft_suspects *seen)
     return rc;
 }
 
+/* Pauses of all do not repeat as steps do. */
+static void level(struct role *r, size_t steps)
+{
+    size_t n = 0;
+    double most;
+
+    for (size_t k = 0; k < steps; k++)
+        if (r->others[k] > 0)
+            r->room[n++] = r->others[k];
+    most = PAUSE * ft_quantile(r->room, n, MOSTLY);
+    for (size_t k = 0; k < steps; k++)
+        r->others[k] = fmin(r->others[k], most);
+}
+
 /* Their operations one by one, to find how many repeat. */
 static int judge(struct role *r, size_t rows, struct ft_suspects *seen)
 {
@@ -256,6 +295,8 @@ static int judge(struct role *r, size_t rows, struct ft_suspects *seen)
                     (double)(r->m->own_ns[row_at(r, i, k + 1)] - r->m->own_ns[row_at(r, i, k)]);
             r->others[k] = ft_nth(r->room, r->members, (r->members - 1) / 2);
         }
+        if (r->uneven)
+            level(r, steps);
         r->period = ft_period(r->others, steps, BLOCKS_MIN, r->room);
         r->blocks = steps / r->period;
         for (size_t i = 0; i < r->members; i++)
@@ -270,6 +311,31 @@ static int judge(struct role *r, size_t rows, struct ft_suspects *seen)
     free(r->room);
     free(r->others);
     return rc;
+}
+
+static size_t divisor(size_t a, size_t b)
+{
+    while (b) {
+        size_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The rows of who has so many times as many as another are compared with so many of that one's.
+ * Returns by how many steps all of them are. */
+static size_t set_strides(struct role *r, size_t rows)
+{
+    for (size_t i = 0; r->odd && i < r->members; i++)
+        rows = divisor(rows, rows_of(r->m, r->member[i].process));
+    r->uneven = false;
+    for (size_t i = 0; i < r->members; i++) {
+        r->stride[i] = r->odd ? rows_of(r->m, r->member[i].process) / rows : 1;
+        r->uneven |= r->stride[i] != r->stride[0];
+    }
+    return rows;
 }
 
 /* Each role, or all processes as one. */
@@ -295,8 +361,10 @@ static int look(struct role *r, const uint64_t *roles, struct ft_suspects *seen)
             most = rows_of(r->m, q) > most ? rows_of(r->m, q) : most;
         }
         /* One that is slow in a table that ends has fewer, but still as many of the first ones. */
-        if (r->members >= ALIKE_MIN && rows > BLOCKS_MIN && 2 * rows >= most &&
-            (!r->odd || rows == most))
+        if (r->members < ALIKE_MIN || rows <= BLOCKS_MIN || (!r->odd && 2 * rows < most))
+            continue;
+        rows = set_strides(r, rows);
+        if (rows > BLOCKS_MIN)
             rc = judge(r, rows, seen);
     }
     free(done);
@@ -361,13 +429,15 @@ static int look_once(struct role *r, const uint64_t *roles, struct ft_diagnoses 
 
     r->member = all;
     r->members = 0;
-    if (all && seen.wander)
+    r->stride = calloc(r->m->process_count + 1, sizeof(*r->stride));
+    if (all && r->stride && seen.wander)
         rc = look(r, roles, &seen);
 
     if (rc == 0)
         rc = report(r->m, &seen, found);
     ft_wander_free(seen.wander);
     free(seen.items);
+    free(r->stride);
     free(all);
     return rc;
 }

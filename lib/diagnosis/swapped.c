@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * One rank that called two collectives of different communicators in another order than the others
- * do, once, though the job continued: those of the one waited for it, and it for those of the other.
+ * do, once, though the job continued: those of the one waited for it, and it for those of the
+ * other.
  *
  * Such orders differ without harm where operations run beside each other. So nothing is said of a
  * job in which any rank ever was in a collective and in anything else at the same time: had another

@@ -255,6 +255,45 @@ START_TEST(who_is_late_in_a_ring_alone)
 }
 END_TEST
 
+/* All send up a tree and down again; inner ranks call more than leaves. One is late from a step on,
+ * at once or more and more; all pause now and then. */
+static void tree(uint32_t late, uint64_t since, bool grows)
+{
+    setup();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        for (uint32_t r = 0; r < RANKS; r++)
+            now[r] += k % 10 == 9 ? AWAY + some(k, r) * 100 : 0;
+        work(k);
+        if (k >= since)
+            now[late] += grows ? (k - since) * WORK / 16 : WORK;
+        for (uint32_t r = RANKS; r-- > 1;)
+            pass(k, r, (r - 1) / 2);
+        for (uint32_t r = 1; r < RANKS; r++)
+            pass(k, (r - 1) / 2, r);
+    }
+}
+
+START_TEST(who_becomes_late_in_a_tree_alone)
+{
+    const uint32_t without_like[] = {0, 2, 15};
+
+    for (size_t i = 0; i < 3; i++) {
+        for (int grows = 0; grows < 2; grows++) {
+            tree(without_like[i], STEPS / 4, grows);
+            diagnose(1);
+            expect(FT_SYNDROME_NONCOMM_SLOW, without_like[i]);
+            teardown();
+        }
+        /* It may be built so. */
+        tree(without_like[i], 0, false);
+        diagnose(0);
+        teardown();
+    }
+    tree(0, STEPS, false);
+    diagnose(0);
+}
+END_TEST
+
 /* Two hosts' ranks in pairs; one saves every eighth step, or all do while another is late. */
 START_TEST(pauses_are_no_period)
 {
@@ -383,5 +422,6 @@ END_TEST
 
 FT_UNIT_MAIN("tables of ranks that are late once", who_was_late_once, who_is_not_said_to_have_been,
              nothing_is_over_in_a_table_that_goes_on, who_is_late_without_collectives,
-             who_is_late_in_a_ring_alone, pauses_are_no_period, who_has_as_good_as_taken_its_time,
-             who_does_not_receive, a_sum_of_some_ranks_stands_at_the_end, clocks_that_sends_connect)
+             who_is_late_in_a_ring_alone, who_becomes_late_in_a_tree_alone, pauses_are_no_period,
+             who_has_as_good_as_taken_its_time, who_does_not_receive,
+             a_sum_of_some_ranks_stands_at_the_end, clocks_that_sends_connect)
