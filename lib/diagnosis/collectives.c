@@ -169,6 +169,14 @@ static bool slow_soon(struct ft_series_survey *s, struct ft_series *series)
     return true;
 }
 
+/* With nothing to compare it with, all of the network may have become slow: what is over, and of
+ * which nobody left late, may have been another job. */
+static bool has_passed(struct ft_series_survey *s, const struct ft_series *series)
+{
+    return s->lone && series->slow.end + OVER <= series->count &&
+           ft_series_late_leaver(s, series) == FT_OPERATIONS_NONE;
+}
+
 static void judge_series(struct ft_series_survey *s, struct ft_series *series)
 {
     const struct ft_series_entry *e = &s->entries[series->first];
@@ -177,7 +185,8 @@ static void judge_series(struct ft_series_survey *s, struct ft_series *series)
     for (size_t k = 0; k < series->count; k++)
         s->values[k] = log(e[k].ns / series->usual);
     series->is_slow =
-        (!s->ahead && ft_slowness_of(s->values, series->count, 0, s->room, &series->slow)) ||
+        (!s->ahead && ft_slowness_of(s->values, series->count, 0, s->room, &series->slow) &&
+         !has_passed(s, series)) ||
         slow_soon(s, series);
     /* One that takes no time to speak of slows nobody down. */
     if (series->is_slow &&
@@ -192,16 +201,14 @@ static void judge_series(struct ft_series_survey *s, struct ft_series *series)
     series->since_ns = e[series->slow.first].start_ns;
 }
 
-/* Those that are slow as others are, and of which nobody in particular leaves late. With nothing to
- * compare it with, all of the network may have become slow: what is over was another job. */
+/* Those that are slow as others are, and of which nobody in particular leaves late. */
 static void leave_common(struct ft_series_survey *s)
 {
     for (size_t i = 0; i < s->series_count; i++) {
         struct ft_series *series = &s->series[i];
 
         if (series->is_slow && series->process == FT_OPERATIONS_NONE)
-            series->is_slow = ft_series_stands_out(s, series) &&
-                              !(series->alone && series->slow.end + OVER <= series->count);
+            series->is_slow = ft_series_stands_out(s, series);
     }
 }
 
