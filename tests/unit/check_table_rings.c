@@ -15,7 +15,8 @@
 
 static struct ft_operations *ops;
 static struct ft_diagnoses found;
-static uint64_t until = STEPS; /* the slow ring is slow */
+/* The slow ring is slow after one step and before another; another job passes before that step. */
+static uint64_t after = STEPS / 3 * 2, until = STEPS, passes;
 
 /* A chance that repeats, between 0 and 1 (splitmix64). */
 static double some(uint64_t a, uint64_t b)
@@ -62,8 +63,10 @@ static void run(uint64_t seed, uint32_t rings, bool noisy, uint32_t slow)
 
             if (noisy && k >= STEPS - 10)
                 times *= (1.5 + 1.5 * some(seed, k)) * (0.8 + 0.4 * some(seed + i, 1000 + k));
-            if (i == slow && k > STEPS / 3 * 2 && k < until)
+            if (i == slow && k > after && k < until)
                 times *= 4;
+            if (k + 10 >= passes && k < passes)
+                times *= 2;
             for (uint32_t m = 0; m < RANKS; m++)
                 put(i, m, k, now[i] + (uint64_t)(MS * some(seed, (k * RANKS + m) * 8 + i)),
                     now[i] + MS + (uint64_t)(10 * (double)MS * times));
@@ -116,6 +119,14 @@ START_TEST(the_only_ring_is_named_while_it_is_slow)
         end();
     }
     until = STEPS;
+    after = STEPS / 5;
+    passes = STEPS - 10;
+    run(1, 1, false, 0);
+    ck_assert_uint_eq(found.count, 1);
+    ck_assert_uint_le(found.items[0].since_ns, 1300 * MS);
+    end();
+    after = STEPS / 3 * 2;
+    passes = 0;
 }
 END_TEST
 
