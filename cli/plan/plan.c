@@ -174,6 +174,10 @@ static void print_summary(const struct sheet *s, FILE *out)
                 ft_unit_percent(most, p->share_most));
         fprintf(out, "%s at the least\n", ft_unit_percent(bound, p->share_bound));
     }
+    if (p->cut)
+        fprintf(out,
+                "%u flow%s more paths than a look compares: the first ones alone were compared\n",
+                p->cut, p->cut == 1 ? " has" : "s have");
     if (s->previous)
         fprintf(out, "%u moved: %u without a path in the plan before, %u to make room\n", p->moved,
                 p->lost, p->moved - p->lost);

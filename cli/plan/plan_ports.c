@@ -131,9 +131,10 @@ int ft_plan_predict(const struct ft_plan_job *p, uint32_t flow, const bool *dead
                           (void *)(uintptr_t)p, path);
 }
 
-/* The paths that some source port gives the flow, until so many ports lead nobody knows where. */
+/* The paths that some source port gives the flow, until so many ports lead nobody knows where. cut:
+ * whether there are more than are looked for. found: of PATHS_MAX and one. */
 static uint32_t find_paths(const struct ft_plan_job *p, uint32_t flow, bool asking,
-                           struct ft_path *found)
+                           struct ft_path *found, bool *cut)
 {
     struct ft_policy_input in = {.topology = p->captured.inputs.topology,
                                  .demands = p->captured.inputs.flows.demands,
@@ -142,7 +143,9 @@ static uint32_t find_paths(const struct ft_plan_job *p, uint32_t flow, bool aski
     uint32_t tries = p->asked && ASKED_TRIES(most) < TRIES_MAX ? ASKED_TRIES(most) : TRIES_MAX;
 
     in.dead = p->dead;
-    all = ft_policy_paths(&in, flow, found, PATHS_MAX);
+    all = ft_policy_paths(&in, flow, found, PATHS_MAX + 1);
+    *cut = all > PATHS_MAX;
+    all = *cut ? PATHS_MAX : all;
     for (uint32_t i = 0; i < tries && count < all; i++) {
         uint16_t sport = (uint16_t)(PORT_BASE + (flow + i * PORT_STEP) % PORTS);
         struct ft_path path;
@@ -200,15 +203,15 @@ static void report_dual(struct ft_plan_job *p)
 
 int ft_plan_ask_ports(struct ft_plan_job *p)
 {
-    struct ft_path *found = calloc(PATHS_MAX, sizeof(*found));
-    bool stopped = false;
+    struct ft_path *found = calloc(PATHS_MAX + 1, sizeof(*found));
+    bool stopped = false, cut;
 
     if (!found)
         return -ENOMEM;
     do {
         for (uint32_t i = 0; i < p->captured.inputs.flows.count; i++)
             if (is_known(p, i))
-                find_paths(p, i, true, found);
+                find_paths(p, i, true, found, &cut);
     } while (ft_asked_run(p->asked, &stopped) && !stopped);
     free(found);
     return stopped ? -EINTR : 0;
@@ -217,8 +220,8 @@ int ft_plan_ask_ports(struct ft_plan_job *p)
 int ft_plan_candidates(struct ft_plan_job *p)
 {
     const struct ft_captured *c = &p->captured;
-    struct ft_path *found = calloc(PATHS_MAX, sizeof(*found));
-    uint32_t nameless = 0, blind = 0;
+    struct ft_path *found = calloc(PATHS_MAX + 1, sizeof(*found));
+    uint32_t nameless = 0, blind = 0, wide = 0;
     int rc = found ? 0 : -ENOMEM;
 
     p->first = calloc((size_t)c->inputs.flows.count + 2, sizeof(*p->first));
@@ -226,12 +229,14 @@ int ft_plan_candidates(struct ft_plan_job *p)
         rc = -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < c->inputs.flows.count; i++) {
         bool own = ft_plan_is_of_job(p, c->flows[i].record), known = is_known(p, i);
-        uint32_t n = known && p->refused.count == 0 ? find_paths(p, i, false, found) : 0;
+        bool cut = false;
+        uint32_t n = known && p->refused.count == 0 ? find_paths(p, i, false, found, &cut) : 0;
         void *more = realloc(p->candidates, ((size_t)p->first[i] + n + 1) * sizeof(*found));
 
         p->first[i + 1] = p->first[i] + n;
         nameless += own && !known && !ft_plan_nic_trouble(p, i);
         p->movable += n > 0;
+        wide += cut;
         blind += known && n == 0 && p->refused.count == 0;
         if (!more) {
             rc = -ENOMEM;
@@ -244,6 +249,9 @@ int ft_plan_candidates(struct ft_plan_job *p)
         ft_plan_text(&p->unknown, "%u flows of the job have no known queue pair, and stay",
                      nameless);
     report_dual(p);
+    if (wide)
+        ft_plan_text(&p->unknown, "%u flows have more than %u paths: so many alone were looked for",
+                     wide, PATHS_MAX);
     if (blind && p->dead)
         ft_plan_text(
             &p->refused,

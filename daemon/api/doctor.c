@@ -9,6 +9,7 @@
 
 #include "daemon/discovery/discovery.h"
 #include "daemon/discovery/wiring.h"
+#include "daemon/hashes/hashes.h"
 #include "daemon/health/agents.h"
 #include "daemon/health/clocks.h"
 #include "daemon/health/detours.h"
@@ -24,6 +25,7 @@
 #include "daemon/pipeline/stages.h"
 #include "daemon/publish/events.h"
 #include "daemon/publish/registered.h"
+#include "lib/fabric/hash_model.h"
 
 #define ADVISE_SLOW                                                                                \
     "give the daemon a core of its own, or divide the flows among several (group.role); lower "    \
@@ -415,6 +417,20 @@ static bool look_at_topics(struct ft_doctor *d)
     return false;
 }
 
+static bool look_at_hashes(struct ft_doctor *d)
+{
+    uint64_t wide = d->stages->hashes ? ft_hashes_wide(d->stages->hashes) : 0;
+
+    if (wide)
+        ft_findings_add(
+            &d->findings, FT_FINDING_NOTE, NULL, NULL,
+            "sample these switches: paths of flows without samples are not predicted there",
+            "at %" PRIu64 " hops of flows the switch has more than %d equal-cost links: "
+            "how it chooses is not learnt",
+            wide, FT_HASH_MEMBERS_MAX);
+    return false;
+}
+
 static bool look_at_inference(struct ft_doctor *d)
 {
     if (d->stages->inference)
@@ -454,9 +470,10 @@ static bool look_at_losses(struct ft_doctor *d)
 }
 
 static bool (*const parts[])(struct ft_doctor *d) = {
-    look_at_recording, look_at_discovery, look_at_wiring, look_at_exporters, look_for_counters,
-    look_at_ports,     look_at_healths,   look_at_load,   look_at_oracle,    look_at_inference,
-    look_at_agents,    look_at_pairing,   look_at_losses, look_at_registry,  look_at_topics,
+    look_at_recording, look_at_discovery, look_at_wiring,  look_at_exporters,
+    look_for_counters, look_at_ports,     look_at_healths, look_at_load,
+    look_at_oracle,    look_at_inference, look_at_agents,  look_at_pairing,
+    look_at_losses,    look_at_registry,  look_at_topics,  look_at_hashes,
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))

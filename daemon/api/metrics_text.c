@@ -156,6 +156,7 @@ static void write_hashes(struct ft_prom *p, const struct ft_hashes *hashes)
     ft_hashes_checked(hashes, &confirmed, &contradicted);
     ft_prom_one(p, FT_METRIC_HASH_SETS, ft_hashes_count(hashes));
     ft_prom_one(p, FT_METRIC_HASH_SETS_REFUSED, ft_hashes_refused(hashes));
+    ft_prom_one(p, FT_METRIC_HASH_WIDE, ft_hashes_wide(hashes));
     ft_prom_one(p, FT_METRIC_HASH_SETS_REMOVED, ft_hashes_removed(hashes));
     ft_prom_one(p, FT_METRIC_HASH_SETS_TRUSTED, ft_hashes_trusted(hashes));
     ft_prom_family(p, FT_METRIC_HASH_PREDICTIONS);

@@ -29,6 +29,7 @@ struct ft_hashes {
     uint32_t hand; /* of what ages them */
     uint32_t gone; /* sets that are not in the topology */
     uint64_t removed;
+    uint64_t wide;                    /* hops that more links lead on from than are learnt */
     uint64_t confirmed, contradicted; /* of sets that were removed */
     uint32_t flows_left;
     uint32_t trusted; /* sets, when the window began */
@@ -68,9 +69,9 @@ void ft_hashes_free(struct ft_hashes *h)
 }
 
 /* What the switch of a hop had to choose from, and the number of the link that it took; false where
- * that was nothing, or is not known. */
-static bool find_choice(struct ft_choice *c, const struct ft_topology *t, uint32_t out,
-                        uint32_t dst_nic, uint32_t *taken)
+ * that was nothing, or is not known, or more than is learnt. */
+static bool find_choice(struct ft_hashes *h, struct ft_choice *c, const struct ft_topology *t,
+                        uint32_t out, uint32_t dst_nic, uint32_t *taken)
 {
     const struct ft_port *port = ft_topology_port(t, out);
     uint32_t left;
@@ -78,7 +79,11 @@ static bool find_choice(struct ft_choice *c, const struct ft_topology *t, uint32
     if (port->peer == FT_NONE || port->group == FT_NONE)
         return false;
     left = ft_choice_distance(t, ft_topology_port(t, port->peer)->switch_id, dst_nic);
-    if (!ft_choice_find(c, t, port->switch_id, dst_nic, left) || c->count <= 1)
+    if (!ft_choice_find(c, t, port->switch_id, dst_nic, left)) {
+        h->wide++;
+        return false;
+    }
+    if (c->count <= 1)
         return false;
     for (uint32_t i = 0; i < c->count; i++) {
         *taken = i;
@@ -102,22 +107,6 @@ static uint64_t key_of(const struct ft_choice *c)
 static uint64_t outer_key(uint64_t key)
 {
     return ft_digest_text("outer", key);
-}
-
-static bool fill_set(struct ft_hash_set *s, const struct ft_choice *c, const char *group)
-{
-    s->members = calloc(c->count, sizeof(*s->members));
-    s->speeds = calloc(c->count, sizeof(*s->speeds));
-    s->bundles = calloc(c->count, sizeof(*s->bundles));
-    s->entries = calloc(FT_HASH_ENTRIES_MAX, sizeof(*s->entries));
-    if (!s->members || !s->speeds || !s->bundles || !s->entries)
-        return false;
-    s->member_count = c->count;
-    for (uint32_t i = 0; i < c->count; i++)
-        snprintf(s->members[i], FT_HASHES_NAME, "%s", ft_choice_member(c, i));
-    snprintf(s->switch_name, FT_HASHES_NAME, "%s", c->at ? c->at->name : "");
-    snprintf(s->group, FT_HASHES_NAME, "%s", group);
-    return true;
 }
 
 /* The other set of the same links; NULL: there is none. */
@@ -241,7 +230,7 @@ static struct ft_hash_set *find_set(struct ft_hashes *h, const struct ft_choice 
     s = ft_table_insert(h->sets, &key, &fresh);
     if (s)
         note_gone(h, s, 0);
-    if (s && fresh && !fill_set(s, c, group)) {
+    if (s && fresh && !ft_hash_set_fill(s, c, group)) {
         ft_hash_set_free(s);
         ft_table_remove(h->sets, s);
         return NULL;
@@ -369,7 +358,7 @@ static void take_hop(struct ft_hashes *h, const struct ft_topology *t, const str
     struct ft_hash_set *s;
     const char *group;
 
-    if (!ft_is_port(hop->out) || !find_choice(&choice, t, hop->out, flow->dst_nic, &seen.member))
+    if (!ft_is_port(hop->out) || !find_choice(h, &choice, t, hop->out, flow->dst_nic, &seen.member))
         return;
     group = ft_topology_group(t, ft_topology_port(t, hop->out)->group)->name;
     s = find_set(h, &choice, group, false);
@@ -587,6 +576,11 @@ size_t ft_hashes_count(const struct ft_hashes *h)
 uint64_t ft_hashes_refused(const struct ft_hashes *h)
 {
     return ft_table_refused(h->sets);
+}
+
+uint64_t ft_hashes_wide(const struct ft_hashes *h)
+{
+    return h->wide;
 }
 
 uint64_t ft_hashes_removed(const struct ft_hashes *h)

@@ -92,6 +92,9 @@ uint32_t ft_hashes_trusted(const struct ft_hashes *h);
 /* Those of tunnels count by themselves. */
 size_t ft_hashes_count(const struct ft_hashes *h);
 uint64_t ft_hashes_refused(const struct ft_hashes *h);
+/* Hops of flows of which nothing was learnt since the start, for the switch has more equal-cost
+ * links than FT_HASH_MEMBERS_MAX. */
+uint64_t ft_hashes_wide(const struct ft_hashes *h);
 /* Forgotten since the start. */
 uint64_t ft_hashes_removed(const struct ft_hashes *h);
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/publish/emit.h"
+#include "lib/fabric/choice.h"
 #include "lib/fabric/hash_model.h"
 
 #define FT_HASHES_NAME 128
@@ -53,6 +54,9 @@ struct ft_hash_set {
     uint32_t tunnel;     /* kind of the newest flow's, 0: of none */
     bool tunnels_differ; /* there were several kinds */
 };
+
+/* Of an empty set: names and room. False without memory, with what is to be freed. */
+bool ft_hash_set_fill(struct ft_hash_set *s, const struct ft_choice *c, const char *group);
 
 /* What it points to. */
 void ft_hash_set_free(struct ft_hash_set *s);

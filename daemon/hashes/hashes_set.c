@@ -9,6 +9,22 @@
 #include "lib/fabric/evenness.h"
 #include "lib/fabric/weights.h"
 
+bool ft_hash_set_fill(struct ft_hash_set *s, const struct ft_choice *c, const char *group)
+{
+    s->members = calloc(c->count, sizeof(*s->members));
+    s->speeds = calloc(c->count, sizeof(*s->speeds));
+    s->bundles = calloc(c->count, sizeof(*s->bundles));
+    s->entries = calloc(FT_HASH_ENTRIES_MAX, sizeof(*s->entries));
+    if (!s->members || !s->speeds || !s->bundles || !s->entries)
+        return false;
+    s->member_count = c->count;
+    for (uint32_t i = 0; i < c->count; i++)
+        snprintf(s->members[i], FT_HASHES_NAME, "%s", ft_choice_member(c, i));
+    snprintf(s->switch_name, FT_HASHES_NAME, "%s", c->at ? c->at->name : "");
+    snprintf(s->group, FT_HASHES_NAME, "%s", group);
+    return true;
+}
+
 void ft_hash_set_free(struct ft_hash_set *s)
 {
     ft_hash_model_free(&s->model);

@@ -38,17 +38,19 @@ static bool find_last(struct ft_choice *c, const struct ft_topology *t, const bo
 static bool is_reached(const struct ft_topology *t, const bool *dead, uint32_t switch_id,
                        uint32_t dst_nic, uint32_t left)
 {
+    const struct ft_switch *at = ft_topology_switch(t, switch_id);
     struct ft_choice choice;
 
     if (left == 0)
         return find_last(&choice, t, dead, switch_id, dst_nic);
-    if (!ft_choice_find(&choice, t, switch_id, dst_nic, left - 1))
-        return false;
-    for (uint32_t i = 0; i < choice.count; i++) {
-        uint32_t peer = ft_topology_port(t, choice.links[i])->peer;
+    for (uint32_t i = 0; i < at->port_count; i++) {
+        uint32_t peer = ft_topology_port(t, at->ports[i])->peer, next;
 
-        if (!is_dead(t, dead, choice.links[i]) &&
-            is_reached(t, dead, ft_topology_port(t, peer)->switch_id, dst_nic, left - 1))
+        if (peer == FT_NONE || is_dead(t, dead, at->ports[i]))
+            continue;
+        next = ft_topology_port(t, peer)->switch_id;
+        if (ft_choice_distance(t, next, dst_nic) == left - 1 &&
+            is_reached(t, dead, next, dst_nic, left - 1))
             return true;
     }
     return false;
@@ -86,9 +88,12 @@ static uint32_t next_link(const struct ft_topology *t, const bool *dead,
     struct ft_choice choice;
 
     *rc = -EHOSTUNREACH;
-    if (distance == FT_NONE || distance == 0 ||
-        !ft_choice_find(&choice, t, at, dst_nic, distance - 1))
+    if (distance == FT_NONE || distance == 0)
         return FT_NONE;
+    if (!ft_choice_find(&choice, t, at, dst_nic, distance - 1)) {
+        *rc = -ENODATA; /* of so many links no choice is known */
+        return FT_NONE;
+    }
     for (uint32_t i = 0; i < choice.count; i++)
         if (routed ? leads_on(t, dead, choice.links[i], dst_nic, distance - 1)
                    : !is_dead(t, dead, choice.links[i]))

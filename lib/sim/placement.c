@@ -45,8 +45,10 @@ struct ft_placement {
     uint32_t most_visits;
     struct seeker *seekers;
     size_t seeker_size, old_size;
-    struct ft_path *found; /* of PATHS_MAX */
-    struct ft_path *old;   /* of the flows of a chain */
+    struct ft_path *found; /* of PATHS_MAX and one */
+    bool *cut;             /* by flow: of its paths those beyond PATHS_MAX were not compared */
+    uint32_t cut_count;
+    struct ft_path *old; /* of the flows of a chain */
 };
 
 /* Of a walk: how many links of the path so far have no room. */
@@ -91,6 +93,18 @@ static uint32_t list_paths(struct ft_placement *p, uint32_t flow, uint32_t full,
 
     return (uint32_t)ft_paths_walk(p->t, d->src_nic, d->dst_nic, accept_hop, &look, p->found, max,
                                    max);
+}
+
+/* The same, of those that are compared. */
+static uint32_t compared_paths(struct ft_placement *p, uint32_t flow, uint32_t full)
+{
+    uint32_t n = list_paths(p, flow, full, PATHS_MAX + 1);
+
+    if (n <= PATHS_MAX)
+        return n;
+    p->cut_count += !p->cut[flow];
+    p->cut[flow] = true;
+    return PATHS_MAX;
 }
 
 static void take_off(struct ft_placement *p, uint32_t flow)
@@ -154,8 +168,10 @@ struct ft_placement *ft_placement_new(const struct ft_topology *t, const bool *d
                                .seen = calloc((size_t)count + 1, sizeof(*p->seen)),
                                .visits = calloc((size_t)count + 1, sizeof(*p->visits)),
                                .most_visits = 1,
-                               .found = calloc(PATHS_MAX, sizeof(*p->found))};
-    if (!p->chosen || !p->load || !p->head || !p->items || !p->seen || !p->visits || !p->found) {
+                               .found = calloc(PATHS_MAX + 1, sizeof(*p->found)),
+                               .cut = calloc((size_t)count + 1, sizeof(*p->cut))};
+    if (!p->chosen || !p->load || !p->head || !p->items || !p->seen || !p->visits || !p->found ||
+        !p->cut) {
         ft_placement_free(p);
         return NULL;
     }
@@ -182,6 +198,7 @@ void ft_placement_free(struct ft_placement *p)
     free(p->visits);
     free(p->seekers);
     free(p->found);
+    free(p->cut);
     free(p->old);
     free(p);
 }
@@ -315,7 +332,7 @@ bool ft_placement_within(struct ft_placement *p, uint32_t flow, uint32_t looks)
             put_on(p, seeker, &p->found[0]);
             return true;
         }
-        n = count < looks ? list_paths(p, seeker, 1, PATHS_MAX) : 0;
+        n = count < looks ? compared_paths(p, seeker, 1) : 0;
         for (uint32_t i = 0; i < n && count < looks; i++)
             count = add_seekers(p, at, count, looks, &p->found[i]);
         take_back(p, at);
@@ -326,6 +343,11 @@ bool ft_placement_within(struct ft_placement *p, uint32_t flow, uint32_t looks)
 uint64_t ft_placement_looked(const struct ft_placement *p)
 {
     return p->looked;
+}
+
+uint32_t ft_placement_cut(const struct ft_placement *p)
+{
+    return p->cut_count;
 }
 
 void ft_placement_visits(struct ft_placement *p, uint32_t most)
@@ -361,7 +383,7 @@ bool ft_placement_least(struct ft_placement *p, uint32_t flow)
     uint32_t n, chosen = 0;
 
     take_off(p, flow);
-    n = list_paths(p, flow, FT_PATH_LINKS_MAX, PATHS_MAX);
+    n = compared_paths(p, flow, FT_PATH_LINKS_MAX);
     for (uint32_t i = 0; i < n; i++) {
         double sum, most = fullness(p, &p->found[i], p->weight[flow], &sum);
 

@@ -38,6 +38,10 @@ bool ft_placement_within(struct ft_placement *p, uint32_t flow, uint32_t looks);
 /* Looks of all searches so far. */
 uint64_t ft_placement_looked(const struct ft_placement *p);
 
+/* Flows for which some look compared a part of their paths alone, for they have more than a look
+ * compares. */
+uint32_t ft_placement_cut(const struct ft_placement *p);
+
 /* A search comes by a flow once, at the start; more often from here on, by other chains, and may
  * find what one missed. */
 void ft_placement_visits(struct ft_placement *p, uint32_t most);

@@ -554,6 +554,7 @@ int ft_plan_make(const struct ft_plan_input *in, struct ft_plan *plan)
     w.limit = calloc((size_t)ft_links_of(in->topology) + 1, sizeof(*w.limit));
     if (plan->paths && w.order && w.ends && w.weight && w.flows && w.limit)
         rc = make(&w);
+    plan->cut = w.placement ? ft_placement_cut(w.placement) : 0;
     ft_placement_free(w.placement);
     ft_bounds_free(&w.bounds);
     free(w.order);

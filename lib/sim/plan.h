@@ -50,6 +50,7 @@ struct ft_plan {
     double share_bound;
     uint32_t lost;        /* flows whose previous path is dead, or that are new */
     uint32_t moved;       /* flows with another path than before, those among them */
+    uint32_t cut;         /* flows with more paths than one look compares, where it compared some */
     uint32_t unreachable; /* the flow, with -EHOSTUNREACH */
 };
 

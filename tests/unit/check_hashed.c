@@ -111,6 +111,22 @@ START_TEST(an_unknown_choice_is_no_path)
 }
 END_TEST
 
+/* Of more links than are chosen from it is not known which is taken, which is not to have none. */
+START_TEST(of_too_many_links_none_is_known)
+{
+    struct ft_path p;
+    bool *dead;
+
+    t = leafspine(2, FT_HASH_MEMBERS_MAX + 1, 1);
+    answer = 0;
+    ck_assert_int_eq(path(NULL, port(0, 1), nic(1, 0), &p), -ENODATA);
+    dead = calloc(ft_topology_ports(t), sizeof(*dead));
+    ck_assert_int_eq(path(dead, port(0, 1), nic(1, 0), &p), -ENODATA);
+    free(dead);
+    ft_topology_free(t);
+}
+END_TEST
+
 /* Links that are down, at either end, are not among those to choose from. */
 START_TEST(dead_links_are_not_chosen)
 {
@@ -147,4 +163,5 @@ START_TEST(dead_links_are_not_chosen)
 END_TEST
 
 FT_UNIT_MAIN("hashed", named_hashes_are_those_of_others, a_path_follows_the_choices,
-             an_unknown_choice_is_no_path, dead_links_are_not_chosen)
+             an_unknown_choice_is_no_path, of_too_many_links_none_is_known,
+             dead_links_are_not_chosen)

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "daemon/hashes/hashes.h"
+#include "lib/fabric/hash_model.h"
 
 #include "tests/unit/join_rig.h"
 
@@ -124,5 +125,19 @@ START_TEST(where_it_is_full_those_that_left_make_room)
 }
 END_TEST
 
+/* Of as many links as are learnt there is a set; of more there is none, which is counted. */
+START_TEST(more_links_than_are_learnt_are_counted)
+{
+    hashes = ft_hashes_new(16, 1);
+    learn(FT_HASH_MEMBERS_MAX, false);
+    ck_assert_uint_eq(ft_hashes_count(hashes), 1);
+    ck_assert_uint_eq(ft_hashes_wide(hashes), 0);
+    learn(FT_HASH_MEMBERS_MAX + 1, false);
+    ck_assert_uint_eq(ft_hashes_count(hashes), 1);
+    ck_assert_uint_eq(ft_hashes_wide(hashes), 1);
+    ft_hashes_free(hashes);
+}
+END_TEST
+
 FT_UNIT_MAIN("hashes_gone", a_switch_that_left_is_forgotten, a_group_that_left_is_forgotten,
-             where_it_is_full_those_that_left_make_room)
+             where_it_is_full_those_that_left_make_room, more_links_than_are_learnt_are_counted)

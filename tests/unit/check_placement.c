@@ -180,5 +180,26 @@ START_TEST(dead_links_are_no_path)
 }
 END_TEST
 
+/* Of more paths than a look compares the flow is counted, once. */
+START_TEST(paths_that_are_not_compared_are_counted)
+{
+    struct ft_placement *p;
+
+    for (uint32_t more = 0; more < 2; more++) {
+        begin(256 + more);
+        add(0, 1, 0, spines);
+        add(0, 1, 1, spines);
+        p = open_placement(NULL);
+        ck_assert(ft_placement_within(p, 0, 4));
+        ck_assert_uint_eq(ft_placement_cut(p), 0);
+        ck_assert(ft_placement_least(p, 1));
+        ck_assert(ft_placement_least(p, 1));
+        ck_assert_uint_eq(ft_placement_cut(p), more);
+        end(p);
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("placement", each_flow_has_a_link_of_its_own, another_flow_is_moved,
-             flows_on_a_link_are_listed, dead_links_are_no_path)
+             flows_on_a_link_are_listed, dead_links_are_no_path,
+             paths_that_are_not_compared_are_counted)

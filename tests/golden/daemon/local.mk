@@ -17,7 +17,7 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/scheduler.py tests/golden/daemon/rhythm.py tests/golden/daemon/held.py tests/golden/daemon/reads.py \
 	tests/golden/daemon/hidden.py \
 	tests/golden/daemon/lossy.py tests/golden/daemon/brief.py tests/golden/daemon/operations.py tests/golden/daemon/weights.py \
-	tests/golden/daemon/printed.py tests/golden/daemon/reach.py
+	tests/golden/daemon/printed.py tests/golden/daemon/reach.py tests/golden/daemon/wide.py
 TESTS += $(daemon_goldens)
 EXTRA_DIST += $(daemon_goldens) tests/golden/daemon/capture.py tests/golden/daemon/fabrics.py tests/golden/daemon/rig.py \
 	tests/golden/daemon/sflow.py tests/golden/daemon/wire.py tests/golden/daemon/lab/analyze.txt \
