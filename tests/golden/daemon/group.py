@@ -6,6 +6,7 @@ the partition of a flow is computed here too. Also a member that says nothing, a
 import functools
 import json
 import math
+import random
 import sys
 from collections import Counter
 from ipaddress import ip_address
@@ -14,6 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(TESTS / "fidelity")]
+from fabrics import hosts_first  # noqa: E402
 from paper.cases import Run  # noqa: E402
 from rig import DAEMON, NO_CONFIG, TRUST, check, equal, of_kind, records_of, run, run_tests  # noqa: E402
 
@@ -207,5 +209,41 @@ def test_late(folder):
               sums and all(r["unaccounted_partitions"] == [4, 5, 6, 7] and not r.get("partial") for r in sums))
 
 
+def falling_silent(samples):
+    """A leaf takes so many samples a second, of 200 flows, and none for four seconds."""
+    rng, begin = random.Random(1), 1700000000000
+    flows = [{"src": f"10.0.1.{rng.randint(1, 3)}", "dst": f"10.0.2.{rng.randint(1, 3)}", "sport": 50000 + i,
+              "dport": 4791, "proto": 17} for i in range(200)]
+    for second in range(40):
+        for agent in ("192.0.2.1", "192.0.2.101", "192.0.2.2"):
+            for flow in rng.sample(flows, samples) if agent != "192.0.2.1" or second not in range(12, 16) else ():
+                src, dst = (int(flow[end][-1]) for end in ("src", "dst"))
+                came, went = {"192.0.2.1": (src, 51), "192.0.2.101": (1, 2), "192.0.2.2": (51, dst)}[agent]
+                at = begin + 1000 * second
+                yield {"schema": "fabrictrace.observation.v1", "time_ms": at, "interval_ms": 1000, "first_ms": at + 10,
+                       "last_ms": at + 990, "agent": agent, "flow": flow, "in_ifindex": came, "out_ifindex": went,
+                       "samples": 1, "packets": 1000, "bytes": 1000000, "data_samples": 1}
+
+
+def test_outage(folder):
+    """A switch that was silent for a part of a window: each member sees it by its own samples. Of 20 in a second it
+    does as one daemon does; of fewer, what flows carried is not corrected for it, and that alone is another."""
+    (folder / "topology.yaml").write_text(hosts_first(2, 2, 3))
+    for samples, corrected in ((120, True), (60, False)):
+        traffic = Traffic(falling_silent(samples))
+        alone = of_kind(replay(folder, f"silent{samples}", traffic), "path")
+        said = [r for i, share in enumerate(("0-1", "2-3", "4-5", "6-7"))
+                for r in of_kind(member(folder, traffic, f"s{samples}-{i}", [share]), "path")]
+        check(f"{samples} samples a second: {len(alone)} path records, the same but for volumes",
+              len(alone) > 100 and bag(map(without_volume, alone)) == bag(map(without_volume, said)))
+        differ = sum((bag(alone) - bag(said)).values())
+        print(f"{samples} samples a second of the switch, 4 members: {differ} of {len(alone)} records have other volumes")
+        check(f"{samples} samples a second: whether volumes are those of one daemon", (differ == 0) == corrected, differ)
+
+
+def without_volume(record):
+    return {k: v for k, v in record.items() if k not in ("bytes", "rate_bps", "rate_lo_bps", "rate_hi_bps")}
+
+
 if __name__ == "__main__":
-    sys.exit(run_tests(test_group, test_missing, test_late))
+    sys.exit(run_tests(test_group, test_missing, test_late, test_outage))
