@@ -41,7 +41,7 @@ static bool is_proven(const struct ft_hash_set *s)
 
 bool ft_hash_set_may_take_qp(const struct ft_hash_set *s)
 {
-    uint32_t bits = s->model.index_bits ? s->model.index_bits : 1;
+    double bits = s->model.index_bits ? ft_hash_chance_bits(&s->model, s->member_count) : 1;
 
     return s->qps.known >= QP_KNOWN_LEAST && s->qps.apart * bits < QP_PROOF_BITS;
 }

@@ -35,10 +35,11 @@ static void span_kernel(struct ft_hash_basis *b, const struct ft_hash_flow *cons
     }
 }
 
-/* Numbers the cosets of the kernel. False when there are more of them than links, or when two links
- * are in one. */
+/* Numbers the cosets of the kernel that have flows, each of them one link: of more than the links
+ * need as bits where these are apart in the header already, as where the port of entry leaves only
+ * some to choose from. False when there are too many bits, or when two links are in one. */
 static bool number_cosets(struct ft_hash_basis *b, struct ft_hash_model *m,
-                          const struct ft_hash_flow *const *flows, size_t count, uint32_t members)
+                          const struct ft_hash_flow *const *flows, size_t count)
 {
     for (unsigned i = 0; i < FT_HASH_MEMBERS_MAX; i++)
         m->member[i] = NO_MEMBER;
@@ -51,7 +52,7 @@ static bool number_cosets(struct ft_hash_basis *b, struct ft_hash_model *m,
         if (ft_hash_first_bit(&d) < FT_HASH_BITS) {
             uint8_t fresh = (uint8_t)(1u << m->index_bits);
 
-            if (m->index_bits == INDEX_BITS_MAX || fresh >= members)
+            if (m->index_bits == INDEX_BITS_MAX)
                 return false;
             m->index_bits++;
             ft_hash_insert(b, &d, ft_hash_first_bit(&d), code ^ fresh);
@@ -73,8 +74,7 @@ static int by_bit(const void *a, const void *b)
 }
 
 /* A linear model of these flows, if there is one. The model has room for all rows. */
-static bool fit(struct ft_hash_model *m, const struct ft_hash_flow *const *flows, size_t count,
-                uint32_t members)
+static bool fit(struct ft_hash_model *m, const struct ft_hash_flow *const *flows, size_t count)
 {
     struct ft_hash_basis b;
 
@@ -82,7 +82,7 @@ static bool fit(struct ft_hash_model *m, const struct ft_hash_flow *const *flows
     m->kind = FT_HASH_UNKNOWN;
     m->origin = flows[0]->in;
     span_kernel(&b, flows, count);
-    if (!number_cosets(&b, m, flows, count, members))
+    if (!number_cosets(&b, m, flows, count))
         return false;
     m->kind = FT_HASH_LINEAR;
     m->row_count = b.count;
@@ -159,7 +159,7 @@ static void draw(const struct ft_hash_flow **flows, size_t count, size_t part, u
 
 /* Some flows may be on a link that is not their hash's: parts without one of them fit. */
 static bool fit_most(struct ft_hash_model *m, const struct ft_hash_flow **flows, size_t count,
-                     size_t part, uint32_t members, size_t *agreed)
+                     size_t part, size_t *agreed)
 {
     uint64_t random = UINT64_C(0x9e3779b97f4a7c15);
 
@@ -167,10 +167,10 @@ static bool fit_most(struct ft_hash_model *m, const struct ft_hash_flow **flows,
         size_t right;
 
         draw(flows, count, part, &random);
-        if (!fit(m, flows, part, members))
+        if (!fit(m, flows, part))
             continue;
         right = agreeing(m, flows, count);
-        if ((count - right) * ERRORS_ONE_IN <= count && fit(m, flows, right, members)) {
+        if ((count - right) * ERRORS_ONE_IN <= count && fit(m, flows, right)) {
             *agreed = right;
             return true;
         }
@@ -201,8 +201,7 @@ static int learn(struct ft_hash_model *m, const struct ft_hash_flow **flows, siz
     bool linear;
     int rc;
 
-    if (!fit(m, flows, count, members) && count >= needed &&
-        !fit_most(m, flows, count, needed, members, &agreed))
+    if (!fit(m, flows, count) && count >= needed && !fit_most(m, flows, count, needed, &agreed))
         m->kind = FT_HASH_TABLE;
     if (m->kind == FT_HASH_UNKNOWN)
         short_of_flows(m, proof_of(rank), count);

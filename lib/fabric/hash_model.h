@@ -86,7 +86,8 @@ struct ft_hash_row {
 
 struct ft_hash_model {
     enum ft_hash_kind kind;
-    uint32_t index_bits; /* the flows' links are distinguished by so many bits */
+    uint32_t index_bits; /* the flows' links are distinguished by so many bits, 7 at most: more than
+                            as many links need where the port of entry leaves other links each */
     uint32_t row_count;
     struct ft_hash_input origin;
     struct ft_hash_row *rows;             /* in echelon form */
@@ -117,6 +118,10 @@ uint32_t ft_hash_predict(const struct ft_hash_model *model, const struct ft_hash
 
 /* Whether each unproven part of a flow has a value that a flow had that was learnt from. */
 bool ft_hash_is_seen(const struct ft_hash_model *model, const struct ft_hash_input *in);
+
+/* Bits of a flow's link that another choice has as the model says by chance only: those of its
+ * index, which may be more than distinguish the links, or as many as do that. */
+double ft_hash_chance_bits(const struct ft_hash_model *model, uint32_t members);
 
 /* The fields of a part, a bit each. */
 uint32_t ft_hash_part_fields(uint32_t part);

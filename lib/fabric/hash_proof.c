@@ -108,6 +108,13 @@ int ft_hash_depends(const struct ft_hash_model *m, uint32_t set, bool *depends)
     return 0;
 }
 
+double ft_hash_chance_bits(const struct ft_hash_model *m, uint32_t members)
+{
+    double most = ceil(log2(members));
+
+    return m->index_bits == 0 ? log2(members) : m->index_bits < most ? m->index_bits : most;
+}
+
 /* Whether values of a part rule out that it chooses alone, by a hash that is not linear: each that
  * is a sum of others would be on the link that follows from them by chance only. Where all flows
  * take one link, each value but the first would. */
@@ -115,7 +122,7 @@ static bool is_ruled_out(const struct ft_hash_model *m, uint32_t part, size_t va
                          uint32_t members)
 {
     double needed = part < ONES ? ONE_PROOF_BITS : TWO_PROOF_BITS;
-    double bits = m->index_bits ? m->index_bits : log2(members);
+    double bits = ft_hash_chance_bits(m, members);
     uint32_t fitted = m->index_bits ? rank : 0;
 
     return values > fitted && (double)(values - 1 - fitted) * bits >= needed;

@@ -96,6 +96,11 @@ tests_unit_check_spread_SOURCES = tests/unit/check_spread.c tests/unit/unit.h
 tests_unit_check_spread_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_spread_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS) -lm
 
+check_PROGRAMS += tests/unit/check_hash_behind
+TESTS += tests/unit/check_hash_behind
+tests_unit_check_hash_behind_SOURCES = tests/unit/check_hash_behind.c tests/unit/switch_hashes.h tests/unit/unit.h
+tests_unit_check_hash_behind_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_hash_behind_LDADD = lib/fabric/libftfabric.a lib/base/libftbase.a $(CHECK_LIBS)
 check_PROGRAMS += tests/unit/check_hash_model
 TESTS += tests/unit/check_hash_model
 tests_unit_check_hash_model_SOURCES = tests/unit/check_hash_model.c tests/unit/switch_hashes.h tests/unit/unit.h

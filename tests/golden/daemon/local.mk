@@ -9,7 +9,7 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/connection.py tests/golden/daemon/checks.py \
 	tests/golden/daemon/privilege.py tests/golden/daemon/memory.py tests/golden/daemon/schemas.py tests/golden/daemon/api.py \
 	tests/golden/daemon/follow.py tests/golden/daemon/group.py tests/golden/daemon/begin.py tests/golden/daemon/analyze.py \
-	tests/golden/daemon/remote.py tests/golden/daemon/datagrams.py tests/golden/daemon/sprayed.py tests/golden/daemon/hashed_qp.py tests/golden/daemon/hashes.py tests/golden/daemon/outer.py \
+	tests/golden/daemon/remote.py tests/golden/daemon/datagrams.py tests/golden/daemon/polarised.py tests/golden/daemon/sprayed.py tests/golden/daemon/hashed_qp.py tests/golden/daemon/hashes.py tests/golden/daemon/outer.py \
 	tests/golden/daemon/parts.py tests/golden/daemon/inference.py \
 	tests/golden/daemon/spread.py tests/golden/daemon/tiers.py \
 	tests/golden/daemon/incident.py tests/golden/daemon/api_random.py \
