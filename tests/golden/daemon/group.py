@@ -237,8 +237,9 @@ def test_outage(folder):
         check(f"{samples} samples a second: {len(alone)} path records, the same but for volumes",
               len(alone) > 100 and bag(map(without_volume, alone)) == bag(map(without_volume, said)))
         differ = sum((bag(alone) - bag(said)).values())
-        print(f"{samples} samples a second of the switch, 4 members: {differ} of {len(alone)} records have other volumes")
-        check(f"{samples} samples a second: whether volumes are those of one daemon", (differ == 0) == corrected, differ)
+        print(f"{samples} samples a second of the switch, 4 members: {differ} of {len(alone)} records differ so")
+        check(f"{samples} samples a second: whether volumes are those of one daemon", (differ == 0) == corrected,
+              differ)
 
 
 def without_volume(record):

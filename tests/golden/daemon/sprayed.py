@@ -175,8 +175,8 @@ class Tally:
         links, total = {int(x["port"][2:]): x for x in record["links"]}, sum(counts.values())
         equal(f"{name}: samples by spine", {s: x["samples"] for s, x in links.items() if x["samples"]}, dict(counts))
         equal(f"{name}: paths", (record["seen"], record["possible"], record["samples"]), (len(counts), SPINES, total))
-        check(f"{name}: effective paths", abs(record["effective_paths"] - effective([n / total for n in counts.values()]))
-              < 1e-3, record["effective_paths"])
+        paths = effective([n / total for n in counts.values()])
+        check(f"{name}: effective paths", abs(record["effective_paths"] - paths) < 1e-3, record["effective_paths"])
 
     def shares(self, kind, record, shares):
         """Intervals against the share of the packets that were sent."""

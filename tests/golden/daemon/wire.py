@@ -109,9 +109,9 @@ class Capture:
         data = [struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)]
         for at_us, ip, number, sflow in self.payloads():
             frame = bytes(12) + b"\x08\x00" + struct.pack(
-                ">BBHHHBBH4s4sHHHH", 0x45, 0, 28 + len(sflow), number & 0xffff, 0, 64, 17, 0, ip, bytes([198, 18, 0, 1]),
-                50000, 6343, 8 + len(sflow), 0) + sflow
-            data.append(struct.pack("<IIII", START_S + at_us // 1000000, at_us % 1000000, len(frame), len(frame)) + frame)
+                ">BBHHHBBH4s4sHHHH", 0x45, 0, 28 + len(sflow), number & 0xffff, 0, 64, 17, 0, ip,
+                bytes([198, 18, 0, 1]), 50000, 6343, 8 + len(sflow), 0) + sflow
+            data += [struct.pack("<IIII", START_S + at_us // 1000000, at_us % 1000000, len(frame), len(frame)), frame]
         return b"".join(data)
 
 
@@ -138,7 +138,8 @@ def replay(capture, topology, folder, window_s, more=()):
     with open(folder / "in", "w", encoding="utf-8") as lines:
         polled = subprocess.run([rig.POLLER, *rig.NO_CONFIG, "--replay", folder / "x.pcap", "--output", "-"],
                                 stdout=lines, stderr=subprocess.PIPE, check=False)
-        equal("switchpoll's exit code", (polled.returncode, polled.stderr[:300] if polled.returncode else b""), (0, b""))
+        equal("switchpoll's exit code", (polled.returncode, polled.stderr[:300] if polled.returncode else b""),
+              (0, b""))
         lines.seek(0, 2)
         lines.writelines(json.dumps(r) + "\n" for r in more)
     with open(folder / "in", encoding="utf-8") as lines, open(folder / "out", "w", encoding="utf-8") as out:
@@ -157,5 +158,5 @@ def flow_of(record):
 
 def observed_until_trusted(records, switch):
     """[flows] that a set had when its predictions were first trusted; None: they never were."""
-    return next((r["observations"] for r in records if r["schema"] == "fabrictrace.hash.v1" and r["switch"] == switch and
-                 r.get("trusted")), None)
+    return next((r["observations"] for r in rig.of_kind(records, "hash")
+                 if r["switch"] == switch and r.get("trusted")), None)
