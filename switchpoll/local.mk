@@ -15,8 +15,9 @@ switchpoll_snmp = \
 
 noinst_LIBRARIES += switchpoll/libftswitchpoll.a
 switchpoll_libftswitchpoll_a_SOURCES = \
+	switchpoll/sflow/before.c switchpoll/sflow/before.h \
 	switchpoll/sflow/exporters.c switchpoll/sflow/exporters.h \
-	switchpoll/sflow/fold.c switchpoll/sflow/fold.h \
+	switchpoll/sflow/fold.c switchpoll/sflow/fold.h switchpoll/sflow/fold_impl.h switchpoll/sflow/fold_record.c \
 	switchpoll/sflow/ingest.c switchpoll/sflow/ingest.h \
 	switchpoll/live.c switchpoll/live.h \
 	switchpoll/metrics.c switchpoll/metrics.h \

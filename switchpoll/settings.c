@@ -151,7 +151,7 @@ const struct ft_option_table ft_switchpoll_settings_table = {
 /* Bytes of one of each, at most: its entry with 40 for the table (lib/base/table.h), and what hangs
  * on it. */
 enum {
-    SUM = 224,
+    SUM = 240,
     PORT = 384 + 120, /* and a processor */
     EXPORTER = 704,
     SOURCE = 104,

@@ -10,6 +10,8 @@
 #include "lib/base/grow.h"
 #include "lib/base/table.h"
 #include "proto/record.h"
+#include "switchpoll/sflow/before.h"
+#include "switchpoll/sflow/fold_impl.h"
 
 /* No switch samples one packet in more, no frame is longer: what says so stands for as much. */
 #define RATE_MAX  (1u << 28)
@@ -22,70 +24,22 @@
 #define BATCH           16 /* look-ups whose waits overlap */
 #define SOURCE_IF_INDEX 0  /* sFlow v5 section 4.2.1: the data source is an interface */
 
-/* Hashed and compared as bytes: no padding. Whole words, since what was stored in parts is slow to
- * read in words soon after. A port of 0 is one the exporter does not name; the data source is 0
- * where the point says it: it is the port in or out. */
-struct key {
-    struct ft_ip agent;
-    struct ft_tuple tuple;
-    uint64_t ports;  /* in, out: 32 bits each, the first above */
-    uint64_t source; /* sub-agent, index of the data source: likewise */
-    uint64_t fate;   /* discard reason; type of the data source, point, fate: 32 bits, 3 times 8 */
-};
-_Static_assert(sizeof(struct key) == 80, "a hole in the key would hash stack bytes");
-
 /* Sums of longer intervals are ordered by their last samples, as exactly as this. */
 #define SHORT_MS 1000
 #define STEP_MS  100
 #define STEPS    600
 
 #define SPAN_MAX_MS 0xffffffu
-#define QP_MASK     0xffffffu
-#define QP_KNOWN    (1u << 24)
-#define QP_DIFFER   (1u << 25)
 
 /* Packet numbers count 2^24 and begin anew. One that is lower by less than a quarter of it was sent
  * again, or overtaken; any other is ahead. */
-#define PSN_MASK      0xffffffu
 #define PSN_BACK_MAX  (1u << 22)
 #define FRAME_LONGEST UINT16_MAX /* longer ones count as that */
-
-/* What every sample touches comes first. With the table's 8 bytes before it a sum fills complete
- * cache lines. */
-struct sum {
-    struct key key;
-    uint64_t packets;
-    uint64_t bytes;
-    struct ft_wall first;
-    uint32_t span_ms : 24; /* from the first to the last one */
-    uint32_t ttl : 8;      /* of the last one; 0: not known */
-    uint32_t samples;
-    uint32_t ce_samples;
-    uint32_t data_samples;
-    uint32_t ack_samples;
-    uint32_t dst_qp; /* and its bits above */
-
-    uint32_t psn : 24;             /* the lowest of the data samples, */
-    uint32_t psn_kinds : 8;        /* and their kinds; bits of enum ft_psn_kind */
-    uint32_t psn_span;             /* from it to the highest one; UINT32_MAX: more than that */
-    uint32_t psn_back;             /* samples whose number was lower than that of one before */
-    uint32_t starts;               /* of data_samples: first packets of messages */
-    uint16_t frame_min, frame_max; /* of data_samples */
-    uint16_t naks, rnrs;           /* of ack_samples; UINT16_MAX: as many or more */
-    uint32_t cnp_samples;          /* of ack_samples */
-
-    uint8_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
-    bool has_outer, outers_differ, source_routed;
-    uint32_t queue_bytes;
-    uint32_t transit_ns;
-    uint16_t no_credits; /* of ack_samples, likewise */
-    uint8_t room[14];
-};
-_Static_assert((sizeof(struct sum) + 8) % 64 == 0, "complete lines");
+#define BEFORE_KNOWN  (1u << 24) /* and no sample is ahead of it */
 
 /* A sample on its way into the table: what is left of it beside its key. */
 struct incoming {
-    struct key key;
+    struct ft_fold_key key;
     uint64_t hash;
     void *likely;
     struct ft_wall when;
@@ -111,6 +65,7 @@ struct extras {
 
 struct ft_fold {
     struct ft_table *sums;
+    struct ft_before *before;
     uint64_t pending;
     uint64_t refused;
     uint64_t implausible;
@@ -129,12 +84,13 @@ struct ft_fold *ft_fold_new(uint64_t max, uint64_t seed)
 
     if (!fold)
         return NULL;
-    fold->sums = ft_table_new(sizeof(struct sum), sizeof(struct key), max, seed);
-    if (!fold->sums) {
-        free(fold);
+    fold->sums = ft_table_new(sizeof(struct ft_fold_sum), sizeof(struct ft_fold_key), max, seed);
+    fold->before = ft_before_new(max);
+    if (!fold->sums || !fold->before) {
+        ft_fold_free(fold);
         return NULL;
     }
-    ft_table_hint_only(fold->sums, offsetof(struct sum, has));
+    ft_table_hint_only(fold->sums, offsetof(struct ft_fold_sum, has));
     return fold;
 }
 
@@ -143,6 +99,7 @@ void ft_fold_free(struct ft_fold *fold)
     if (!fold)
         return;
     ft_table_free(fold->sums);
+    ft_before_free(fold->before);
     free(fold->outers);
     free(fold);
 }
@@ -158,7 +115,7 @@ static uint32_t point_of(const struct ft_sflow_flow *flow, uint32_t in, uint32_t
                         : FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_EGRESS;
 }
 
-static inline void make_key(struct key *key, const struct ft_ip *agent, uint32_t sub_agent,
+static inline void make_key(struct ft_fold_key *key, const struct ft_ip *agent, uint32_t sub_agent,
                             const struct ft_sflow_flow *flow)
 {
     uint32_t in = flow->in.kind == FT_SFLOW_IF_INDEX ? flow->in.value : 0;
@@ -191,7 +148,7 @@ static inline void make_key(struct key *key, const struct ft_ip *agent, uint32_t
 }
 
 /* Without memory for it a sum has no tunnel, as when samples disagree. */
-static void apply_outer(struct ft_fold *fold, struct sum *sum, const struct ft_tuple *outer)
+static void apply_outer(struct ft_fold *fold, struct ft_fold_sum *sum, const struct ft_tuple *outer)
 {
     uint32_t index = ft_table_index(fold->sums, sum);
 
@@ -211,7 +168,7 @@ static void apply_outer(struct ft_fold *fold, struct sum *sum, const struct ft_t
 }
 
 /* What few samples have. */
-static void apply_extras(struct ft_fold *fold, struct sum *sum, const struct incoming *in,
+static void apply_extras(struct ft_fold *fold, struct ft_fold_sum *sum, const struct incoming *in,
                          const struct extras *extras)
 {
     if (in->has_outer)
@@ -229,7 +186,7 @@ static uint32_t within_span(int64_t ms)
     return ms < SPAN_MAX_MS ? (uint32_t)ms & SPAN_MAX_MS : SPAN_MAX_MS;
 }
 
-static void apply_time(struct sum *sum, struct ft_wall when, uint8_t ttl, bool fresh)
+static void apply_time(struct ft_fold_sum *sum, struct ft_wall when, uint8_t ttl, bool fresh)
 {
     if (fresh) {
         sum->first = when;
@@ -243,7 +200,7 @@ static void apply_time(struct sum *sum, struct ft_wall when, uint8_t ttl, bool f
     }
 }
 
-static void count_syndrome(struct sum *sum, uint8_t syndrome)
+static void count_syndrome(struct ft_fold_sum *sum, uint8_t syndrome)
 {
     if (FT_AETH_IS_NAK(syndrome))
         sum->naks += sum->naks < UINT16_MAX;
@@ -253,12 +210,41 @@ static void count_syndrome(struct sum *sum, uint8_t syndrome)
         sum->no_credits += sum->no_credits < UINT16_MAX;
 }
 
+static inline bool is_back(uint32_t psn, uint32_t highest)
+{
+    return ((psn - highest) & PSN_MASK) > PSN_MASK - PSN_BACK_MAX;
+}
+
+/* The first one, and those after it until one is ahead of the highest of the sum before. */
+static void apply_before(struct ft_fold_sum *sum, uint32_t psn)
+{
+    if (is_back(psn, sum->before & PSN_MASK))
+        sum->psn_back++;
+    else
+        sum->before = 0;
+}
+
+static void apply_first_psn(const struct ft_fold *fold, struct ft_fold_sum *sum,
+                            const struct incoming *in)
+{
+    uint32_t highest;
+
+    sum->psn = in->psn;
+    if (!ft_before_find(fold->before, in->hash, in->dst_qp, (uint8_t)ft_psn_kind_of(in->opcode),
+                        in->when, &highest))
+        return;
+    sum->before = BEFORE_KNOWN | highest;
+    apply_before(sum, in->psn);
+}
+
 /* Where a number lies after the lowest, by how far it is from the highest. */
-static inline void apply_psn(struct sum *sum, uint32_t psn)
+static inline void apply_psn(struct ft_fold_sum *sum, uint32_t psn)
 {
     uint32_t ahead = (psn - (sum->psn + sum->psn_span)) & PSN_MASK, span, back;
 
     if (ahead <= PSN_MASK - PSN_BACK_MAX) {
+        if (__builtin_expect(sum->before != 0, 0))
+            apply_before(sum, psn);
         if (__builtin_add_overflow(sum->psn_span, ahead, &span))
             span = UINT32_MAX;
         sum->psn_span = span;
@@ -272,13 +258,14 @@ static inline void apply_psn(struct sum *sum, uint32_t psn)
     sum->psn_span = back;
 }
 
-static inline void apply_bth(struct sum *sum, const struct incoming *in)
+static inline void apply_bth(const struct ft_fold *fold, struct ft_fold_sum *sum,
+                             const struct incoming *in)
 {
     if (in->bth == FT_BTH_DATA) {
         uint16_t frame = in->frame < FRAME_LONGEST ? (uint16_t)in->frame : FRAME_LONGEST;
 
         if (sum->data_samples++ == 0) {
-            sum->psn = in->psn;
+            apply_first_psn(fold, sum, in);
             sum->frame_min = sum->frame_max = frame;
         } else {
             apply_psn(sum, in->psn);
@@ -303,7 +290,8 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
                          const struct extras *extras)
 {
     bool fresh;
-    struct sum *sum = ft_table_insert_likely(fold->sums, &in->key, in->hash, in->likely, &fresh);
+    struct ft_fold_sum *sum =
+        ft_table_insert_likely(fold->sums, &in->key, in->hash, in->likely, &fresh);
 
     if (!sum) {
         fold->pending--;
@@ -318,7 +306,7 @@ static inline void apply(struct ft_fold *fold, const struct incoming *in,
         sum->bytes = BYTES_MAX;
     sum->ce_samples += in->ce;
     if (in->bth != FT_BTH_NONE)
-        apply_bth(sum, in);
+        apply_bth(fold, sum, in);
     if (in->has_outer || in->has || in->source_routed)
         apply_extras(fold, sum, in, extras);
 }
@@ -358,6 +346,7 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
     make_key(&in->key, agent, sub_agent, flow);
     in->hash = ft_table_hash(fold->sums, &in->key);
     ft_table_hint_slot(fold->sums, in->hash);
+    ft_before_hint(fold->before, in->hash);
     in->when = when;
     take_volume(fold, in, flow);
     in->ce = packet->ecn == ECN_CE;
@@ -382,108 +371,18 @@ void ft_fold_add(struct ft_fold *fold, const struct ft_ip *agent, uint32_t sub_a
         ft_fold_apply(fold);
 }
 
-static void fill_ports(Fabrictrace__Observation *o, const struct key *key)
-{
-    o->in_ifindex = (uint32_t)(key->ports >> 32);
-    o->has_in_ifindex = o->in_ifindex != 0;
-    o->out_ifindex = (uint32_t)key->ports;
-    o->has_out_ifindex = o->out_ifindex != 0;
-    o->has_point = true;
-    o->point = (Fabrictrace__SamplingPoint)(key->fate >> 8 & 0xff);
-    o->has_sub_agent = true;
-    o->sub_agent = (uint32_t)(key->source >> 32);
-    o->has_source_type = o->has_source_index =
-        o->point == FABRICTRACE__SAMPLING_POINT__SAMPLING_POINT_UNKNOWN;
-    o->source_type = key->fate >> 16 & 0xff;
-    o->source_index = (uint32_t)key->source;
-    o->has_fate = true;
-    o->fate = (Fabrictrace__Fate)(key->fate & 0xff);
-    o->has_discard_reason = o->fate == FABRICTRACE__FATE__FATE_DISCARDED;
-    o->discard_reason = (uint32_t)(key->fate >> 32);
-}
-
-static void fill_sums(Fabrictrace__Observation *o, const struct sum *sum)
-{
-    o->has_first_ms = o->has_last_ms = true;
-    o->first_ms = (uint64_t)sum->first.ms;
-    o->last_ms = (uint64_t)sum->first.ms + sum->span_ms;
-    o->has_samples = o->has_ce_samples = o->has_packets = o->has_bytes = true;
-    o->samples = sum->samples;
-    o->ce_samples = sum->ce_samples;
-    o->packets = sum->packets;
-    o->bytes = sum->bytes;
-    o->has_data_samples = o->has_ack_samples = true;
-    o->data_samples = sum->data_samples;
-    o->ack_samples = sum->ack_samples;
-    o->has_cnp_samples = sum->cnp_samples > 0;
-    o->cnp_samples = sum->cnp_samples;
-    o->has_dst_qp = (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN;
-    o->dst_qp = sum->dst_qp & QP_MASK;
-    /* Of several tunnels the record names none, and a TTL without its tunnel would mislead. */
-    o->has_ttl = sum->ttl != 0 && !sum->outers_differ;
-    o->ttl = o->has_ttl ? sum->ttl : 0;
-    o->has_nak_samples = sum->naks > 0;
-    o->nak_samples = sum->naks;
-    o->has_rnr_samples = sum->rnrs > 0;
-    o->rnr_samples = sum->rnrs;
-    o->has_no_credit_samples = sum->no_credits > 0;
-    o->no_credit_samples = sum->no_credits;
-    o->has_queue_max_bytes = sum->has & FT_SFLOW_HAS_QUEUE_DEPTH;
-    o->queue_max_bytes = sum->queue_bytes;
-    o->has_transit_max_ns = sum->has & FT_SFLOW_HAS_TRANSIT;
-    o->transit_max_ns = sum->transit_ns;
-    o->has_source_routed = o->source_routed = sum->source_routed;
-}
-
-/* Numbers of one space alone, of which those between the lowest and the highest were all sent. */
-static void fill_psn(Fabrictrace__Observation *o, const struct sum *sum)
-{
-    o->has_read_responses = o->read_responses = sum->psn_kinds & FT_PSN_RESPONSE;
-    o->has_read_requests = o->read_requests = sum->psn_kinds & FT_PSN_READ;
-    if (sum->data_samples == 0)
-        return;
-    o->has_message_starts = true;
-    o->message_starts = sum->starts;
-    o->has_frame_min_bytes = o->has_frame_max_bytes = true;
-    o->frame_min_bytes = sum->frame_min;
-    o->frame_max_bytes = sum->frame_max;
-    if (!o->has_dst_qp || sum->psn_span == UINT32_MAX ||
-        (sum->psn_kinds != FT_PSN_REQUEST && sum->psn_kinds != FT_PSN_RESPONSE))
-        return;
-    o->has_psn = o->has_psn_span = o->has_psn_back_samples = true;
-    o->psn = sum->psn;
-    o->psn_span = sum->psn_span;
-    o->psn_back_samples = sum->psn_back;
-}
-
-static void emit(const struct ft_fold *fold, const struct sum *sum, struct ft_wall start,
+static void emit(const struct ft_fold *fold, const struct ft_fold_sum *sum, struct ft_wall start,
                  uint32_t interval_ms, const struct ft_record_sink *sink)
 {
-    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-    Fabrictrace__Observation o = FABRICTRACE__OBSERVATION__INIT;
-    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
-    Fabrictrace__Flow outer = FABRICTRACE__FLOW__INIT;
+    const struct ft_tuple *outer = NULL;
 
-    ft_flow_from_tuple(&flow, &sum->key.tuple);
-    if (sum->has_outer && !sum->outers_differ) {
-        ft_flow_from_tuple(&outer, &fold->outers[ft_table_index(fold->sums, sum)]);
-        o.outer = &outer;
-    }
-    o.has_time_ms = o.has_interval_ms = o.has_agent = true;
-    o.time_ms = (uint64_t)start.ms;
-    o.interval_ms = interval_ms;
-    o.agent.data = (uint8_t *)(uintptr_t)ft_ip_bytes(&sum->key.agent, &o.agent.len);
-    o.flow = &flow;
-    fill_ports(&o, &sum->key);
-    fill_sums(&o, sum);
-    fill_psn(&o, sum);
-    record.kind_case = FABRICTRACE__RECORD__KIND_OBSERVATION;
-    record.observation = &o;
-    sink->emit(sink->arg, &record);
+    if (sum->has_outer && !sum->outers_differ)
+        outer = &fold->outers[ft_table_index(fold->sums, sum)];
+    ft_fold_emit(sum, outer, start, interval_ms, sink);
 }
 
 /* Which part of an interval a sum's last sample is of. */
-static uint32_t step_of(const struct sum *sum, struct ft_wall start)
+static uint32_t step_of(const struct ft_fold_sum *sum, struct ft_wall start)
 {
     int64_t ms = sum->first.ms + sum->span_ms - start.ms;
 
@@ -492,9 +391,10 @@ static uint32_t step_of(const struct sum *sum, struct ft_wall start)
 
 /* The sums by their last samples: a reader finds time pass in them as it did. NULL
  * without memory. */
-static struct sum **by_last(const struct ft_fold *fold, struct ft_wall start)
+static struct ft_fold_sum **by_last(const struct ft_fold *fold, struct ft_wall start)
 {
-    struct sum **order = malloc(ft_table_count(fold->sums) * sizeof(struct sum *)), *sum;
+    struct ft_fold_sum **order = malloc(ft_table_count(fold->sums) * sizeof(struct ft_fold_sum *)),
+                       *sum;
     uint32_t slot[STEPS + 1] = {0}, at = 0;
 
     if (!order)
@@ -527,7 +427,7 @@ struct thinning {
     uint64_t round;
 };
 
-static bool is_sent(struct ft_fold *fold, const struct sum *sum, const struct thinning *by)
+static bool is_sent(struct ft_fold *fold, const struct ft_fold_sum *sum, const struct thinning *by)
 {
     if (fold->part <= 1 || sum->samples >= by->many ||
         (turn_of(&sum->key.tuple) + by->round) % fold->part == 0)
@@ -537,13 +437,32 @@ static bool is_sent(struct ft_fold *fold, const struct sum *sum, const struct th
     return false;
 }
 
+/* For the sums of the next intervals, also of those that are not sent. */
+static void note_all(struct ft_fold *fold, uint32_t interval_ms)
+{
+    const struct ft_fold_sum *sum;
+    uint32_t at = 0;
+
+    ft_before_expect(fold->before, ft_table_count(fold->sums));
+    while ((sum = ft_table_next(fold->sums, &at)))
+        if (ft_fold_numbered(sum))
+            ft_before_note(fold->before, ft_table_hash(fold->sums, &sum->key),
+                           &(struct ft_before_sum){.qp = sum->dst_qp & QP_MASK,
+                                                   .highest = (sum->psn + sum->psn_span) & PSN_MASK,
+                                                   .kind = (uint8_t)sum->psn_kinds,
+                                                   .last = {sum->first.ms + sum->span_ms},
+                                                   .packets = sum->packets,
+                                                   .samples = sum->samples,
+                                                   .interval_ms = interval_ms});
+}
+
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
                        const struct ft_record_sink *sink)
 {
     struct thinning by = {.round = (uint64_t)start.ms / (interval_ms ? interval_ms : 1)};
     uint64_t thinned = fold->thinned, flushed;
     uint32_t at = 0;
-    struct sum *sum, **order = NULL;
+    struct ft_fold_sum *sum, **order = NULL;
 
     ft_fold_apply(fold);
     flushed = fold->pending;
@@ -558,6 +477,7 @@ uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t inte
         if (is_sent(fold, sum, &by))
             emit(fold, sum, start, interval_ms, sink);
     free(order);
+    note_all(fold, interval_ms);
     ft_table_clear(fold->sums);
     fold->pending = 0;
     return flushed - (fold->thinned - thinned);
@@ -596,5 +516,6 @@ uint64_t ft_fold_sums(const struct ft_fold *fold)
 
 uint64_t ft_fold_bytes(const struct ft_fold *fold)
 {
-    return ft_table_bytes(fold->sums) + fold->outers_size * sizeof(*fold->outers);
+    return ft_table_bytes(fold->sums) + ft_before_bytes(fold->before) +
+           fold->outers_size * sizeof(*fold->outers);
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef FT_SWITCHPOLL_SFLOW_FOLD_IMPL_H
+#define FT_SWITCHPOLL_SFLOW_FOLD_IMPL_H
+/* Of fold.c: a sum, and the record that is made of it. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/tuple.h"
+#include "switchpoll/output/sink.h"
+
+/* Hashed and compared as bytes: no padding. Whole words, since what was stored in parts is slow to
+ * read in words soon after. A port of 0 is one the exporter does not name; the data source is 0
+ * where the point says it: it is the port in or out. */
+struct ft_fold_key {
+    struct ft_ip agent;
+    struct ft_tuple tuple;
+    uint64_t ports;  /* in, out: 32 bits each, the first above */
+    uint64_t source; /* sub-agent, index of the data source: likewise */
+    uint64_t fate;   /* discard reason; type of the data source, point, fate: 32 bits, 3 times 8 */
+};
+_Static_assert(sizeof(struct ft_fold_key) == 80, "a hole in the key would hash stack bytes");
+
+#define QP_MASK   0xffffffu
+#define QP_KNOWN  (1u << 24)
+#define QP_DIFFER (1u << 25)
+
+#define PSN_MASK 0xffffffu
+
+/* What every sample touches comes first. With the table's 8 bytes before it a sum fills complete
+ * cache lines. */
+struct ft_fold_sum {
+    struct ft_fold_key key;
+    uint64_t packets;
+    uint64_t bytes;
+    struct ft_wall first;
+    uint32_t span_ms : 24; /* from the first to the last one */
+    uint32_t ttl : 8;      /* of the last one; 0: not known */
+    uint32_t samples;
+    uint32_t ce_samples;
+    uint32_t data_samples;
+    uint32_t ack_samples;
+    uint32_t dst_qp; /* and its bits above */
+
+    uint32_t psn : 24;             /* the lowest of the data samples, */
+    uint32_t psn_kinds : 8;        /* and their kinds; bits of enum ft_psn_kind */
+    uint32_t psn_span;             /* from it to the highest one; UINT32_MAX: more than that */
+    uint32_t psn_back;             /* samples whose number was lower than that of one before */
+    uint32_t starts;               /* of data_samples: first packets of messages */
+    uint16_t frame_min, frame_max; /* of data_samples */
+    uint16_t naks, rnrs;           /* of ack_samples; UINT16_MAX: as many or more */
+    uint32_t cnp_samples;          /* of ack_samples */
+    uint32_t before;               /* highest number of the sum before; BEFORE_KNOWN */
+
+    uint8_t has; /* of queue_bytes and transit_ns; bits of enum ft_sflow_has */
+    bool has_outer, outers_differ, source_routed;
+    uint32_t queue_bytes;
+    uint32_t transit_ns;
+    uint16_t no_credits; /* of ack_samples, likewise */
+    uint8_t room[10];
+};
+_Static_assert((sizeof(struct ft_fold_sum) + 8) % 64 == 0, "complete lines");
+
+/* Whether its numbers are of one space alone, of which those between the lowest and the highest
+ * were all sent. */
+bool ft_fold_numbered(const struct ft_fold_sum *sum);
+
+/* outer: its tunnel; NULL without one, or where samples disagree. */
+void ft_fold_emit(const struct ft_fold_sum *sum, const struct ft_tuple *outer, struct ft_wall start,
+                  uint32_t interval_ms, const struct ft_record_sink *sink);
+
+#endif
