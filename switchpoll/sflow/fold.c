@@ -437,23 +437,45 @@ static bool is_sent(struct ft_fold *fold, const struct ft_fold_sum *sum, const s
     return false;
 }
 
+/* Those whose places were asked for. */
+static void note_batch(struct ft_fold *fold, const struct ft_fold_sum *const *list,
+                       const uint64_t *hashes, size_t count, uint32_t interval_ms)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct ft_fold_sum *sum = list[i];
+
+        ft_before_note(fold->before, hashes[i],
+                       &(struct ft_before_sum){.qp = sum->dst_qp & QP_MASK,
+                                               .highest = (sum->psn + sum->psn_span) & PSN_MASK,
+                                               .kind = (uint8_t)sum->psn_kinds,
+                                               .last = {sum->first.ms + sum->span_ms},
+                                               .packets = sum->packets,
+                                               .samples = sum->samples,
+                                               .interval_ms = interval_ms});
+    }
+}
+
 /* For the sums of the next intervals, also of those that are not sent. */
 static void note_all(struct ft_fold *fold, uint32_t interval_ms)
 {
-    const struct ft_fold_sum *sum;
+    const struct ft_fold_sum *sum, *list[BATCH];
+    uint64_t hashes[BATCH];
     uint32_t at = 0;
+    size_t n = 0;
 
     ft_before_expect(fold->before, ft_table_count(fold->sums));
-    while ((sum = ft_table_next(fold->sums, &at)))
-        if (ft_fold_numbered(sum))
-            ft_before_note(fold->before, ft_table_hash(fold->sums, &sum->key),
-                           &(struct ft_before_sum){.qp = sum->dst_qp & QP_MASK,
-                                                   .highest = (sum->psn + sum->psn_span) & PSN_MASK,
-                                                   .kind = (uint8_t)sum->psn_kinds,
-                                                   .last = {sum->first.ms + sum->span_ms},
-                                                   .packets = sum->packets,
-                                                   .samples = sum->samples,
-                                                   .interval_ms = interval_ms});
+    while ((sum = ft_table_next(fold->sums, &at))) {
+        if (!ft_fold_numbered(sum))
+            continue;
+        list[n] = sum;
+        hashes[n] = ft_table_hash(fold->sums, &sum->key);
+        ft_before_hint(fold->before, hashes[n]);
+        if (++n == BATCH) {
+            note_batch(fold, list, hashes, n, interval_ms);
+            n = 0;
+        }
+    }
+    note_batch(fold, list, hashes, n, interval_ms);
 }
 
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
