@@ -8,7 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import daemon  # noqa: E402
 
 sys.argv = [sys.argv[0], "--seeds", "1", "--seed", "4", "stopped", "host dies", "transfer stands",
-            "other order", "late", "slow link", "mixed", "alien flow", "slow pair from flows alone",
+            "other order", "late", "slow link", "mixed", "alien flow", "lossy link", "slow pair from flows alone",
             "transfer stands, clocks apart", "host dies, clocks apart",
             "fabric, healthy", "healthy", "healthy, one rank saves"]
 sys.exit(daemon.main())

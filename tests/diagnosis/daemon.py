@@ -223,11 +223,48 @@ def on_fabric(seed, kind=None, shape=None, **options):
     fault.crosses = lambda a, b: fault.link in job.fabric.path(a, b)
     if kind == "alien":
         job.fabric.wrong[fault.link] = {"out_bytes": 49.5e9, "out_discards": 500}
+    if kind in WITNESSES:
+        fault.witness = kind
+    if kind == "lossy":
+        # The far end counts damaged frames; those who send over the link do so again, and feel the rest.
+        fault.far = far_end(fault.link, job.fabric)
+        job.fabric.wrong[fault.far] = {"in_errors": 700}
+        for a, b in fault.edges:
+            job.fabric.felt[f"gpu{job.host(a):02}"] = {"retransmissions": 40, "timeouts": 3, "cnp_handled": 25,
+                                                       "rx_rnr_nak": 30}
+        for a, b in fault.edges:
+            job.fabric.felt.setdefault(f"gpu{job.host(b):02}", {})["out_of_sequence"] = 60
     if kind == "two":
         others = [e for e in edges if e not in fault.edges]
         second = Fault("sender", rank=rng.choice(others)[0], step=100, factor=rng.uniform(2, 4))
         fault.also = [second]
     return job
+
+
+def far_end(link, fabric):
+    """The port at the other side of one between a leaf and a spine."""
+    number = int(link[1][8:])
+    if link[0].startswith("leaf"):
+        return f"spine{number - 100}", f"Ethernet{1 + int(link[0][4:])}"
+    return f"leaf{number - 1}", f"Ethernet{100 + int(link[0][5:])}"
+
+
+# What has to be said for a diagnosis of a link, of what its switches counted and of what the hosts of
+# its pair did; and which figures its links have to bear.
+WITNESSES = {
+    "alien": (("dropped frames in the last window", " is full: "), ("discards", "load")),
+    "lossy": (("damaged and 0 dropped frames in the last window", "packets are lost: ", "again and timed out",
+               "came out of sequence", "congestion on the way: ", "receivers were not ready: "), ("errors",)),
+}
+
+
+def unwitnessed(record, kind):
+    """What the record of a link lacks of this."""
+    texts, figures = WITNESSES[kind]
+    said = "; ".join(record["evidence_for"])
+    own = [l for l in record.get("links", []) if (l["switch"], l["port"]) == (record.get("switch"), record.get("port"))]
+    return [text for text in texts if text not in said] + [
+        figure for figure in figures if not any(l.get(figure) and l.get("suspect") for l in own)]
 
 
 def edges_of(job):
@@ -264,6 +301,7 @@ CASES = {
     "slow pair": (lambda s: on_fabric(s, "pair"), "comm_slow", True),
     "mixed": (lambda s: on_fabric(s, "mixed"), "mixed", True),
     "alien flow": (lambda s: on_fabric(s, "alien"), "comm_slow", "link"),
+    "lossy link": (lambda s: on_fabric(s, "lossy"), "comm_slow", "link"),
     "slow link and slow to send": (lambda s: on_fabric(s, "two"), "comm_slow", "link"),
     "slow pair from flows alone": (lambda s: of_flows(s, "pair"), "comm_slow", "flows"),
     "slow to receive from flows alone": (lambda s: of_flows(s, "receiver"), "comm_slow", "flows"),
@@ -349,6 +387,11 @@ def run_one(name, seed):
                                 "mixed_slow")]
     good = [r for r in raised if syndrome and right(r, job, syndrome, known)]
     bad = [r for r in raised if r not in good]
+    kind = getattr(job.fault, "witness", None)
+    if kind and good and all(unwitnessed(r, kind) for r in good):
+        bad.append({"syndrome": "witnesses", "evidence_for": [
+            f"lacks {unwitnessed(r, kind)}: {r.get('switch')} {r.get('port')} {r['evidence_for']} "
+            f"{r.get('links')}" for r in good]})
     if len(events) != len(raised):
         bad.append({"syndrome": "events", "evidence_for": [e["message"] for e in events]})
     since_ms = job.fault_ms if known == "flows" else good[0]["since_ms"] if good else None

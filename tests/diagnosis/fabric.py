@@ -8,6 +8,7 @@ import zlib
 
 STEP_BYTES = 512 << 10
 SPEED = 20.0  # bytes a nanosecond
+HOST_MS = 10000  # of a report of a host's counters
 MS = 1_000_000
 
 
@@ -23,6 +24,7 @@ class Fabric:
         self.hosts = (job.ranks + job.gpus - 1) // job.gpus
         self.edges = {}  # (from, to): number of its queue pair
         self.wrong = {}  # link: {counter: growth a second}, from fault_ms on
+        self.felt = {}   # host: {counter of fabrictrace.host.v1: growth a second}, likewise
         self.fault_ms = None
 
     # Who is where.
@@ -109,7 +111,21 @@ class Fabric:
             out += [(t + 900, r) for edge, number in self.edges.items() for r in self.seen(t, *edge, number)]
         for t in range(start_ms, end_ms, 5000):
             out += [(t, r) for r in self.counters(t, start_ms)]
+        if self.felt:
+            for t in range(start_ms + HOST_MS, end_ms, HOST_MS):
+                out += [(t, self.host_counters(t, f"gpu{host:02}")) for host in range(self.hosts)]
         return out
+
+    def host_counters(self, t, host):
+        """What a host's card counted in the last interval; of one that feels nothing, zeros."""
+        seconds = min(HOST_MS, max(0, t - self.fault_ms)) / 1000
+        felt = self.felt.get(host, {})
+        record = {"schema": "fabrictrace.host.v1", "time_ms": t, "interval_ms": HOST_MS, "source": host, "host": host,
+                  "device": "mlx5_0", "port": 1, "driver": "mlx5_core", "active": True,
+                  "counters": [{"name": name, "total": int(growth * max(0, t - self.fault_ms) / 1000),
+                                "growth": int(growth * seconds)} for name, growth in felt.items() if "rnr" in name]}
+        return {**record, **{name: int(felt.get(name, 0) * seconds) for name in (
+            "retransmissions", "timeouts", "out_of_sequence", "cnp_sent", "cnp_handled")}}
 
     def seen(self, t, source, target, number):
         flow = {"src": self.address(source), "dst": self.address(target), "sport": 40000 + number,
