@@ -4,10 +4,12 @@
 #include "switchpoll/sflow/before.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#define WAYS       4
-#define FIRST_SIZE 64
-/* Numbers that go on by more may be lower again: a quarter of 2^24. */
+#define CACHE_LINE   64
+#define SLOT_ENTRIES 4
+#define FIRST_SIZE   64
+/* Numbers that are further may be lower again: a quarter of 2^24. */
 #define AHEAD_MAX (1u << 22)
 /* Of a sum of n samples, so many more may have been as likely as not to be seen in its time. */
 #define MORE       8
@@ -17,19 +19,28 @@
 #define INDEX_BITS 32
 
 struct noted {
-    uint32_t tag; /* upper half of the hash; the lower one chooses the place */
+    uint32_t tag; /* upper half of the hash; the lower one chooses the slot */
     uint32_t highest : 24;
     uint32_t kind : 8; /* 0: nothing is noted */
     uint32_t qp : 24;
     uint32_t steps : 8;
     uint32_t at_ms; /* low bits */
 };
-_Static_assert(STEPS < 256 && sizeof(struct noted) == 16, "four in a cache line");
+_Static_assert(STEPS < 256 && sizeof(struct noted) == 16, "a slot is a cache line");
 
 struct ft_before {
     struct noted *list;
     size_t size, max; /* powers of two */
 };
+
+static struct noted *make(size_t size)
+{
+    struct noted *list = aligned_alloc(CACHE_LINE, size * sizeof(*list));
+
+    if (list)
+        memset(list, 0, size * sizeof(*list));
+    return list;
+}
 
 struct ft_before *ft_before_new(uint64_t max)
 {
@@ -37,11 +48,11 @@ struct ft_before *ft_before_new(uint64_t max)
 
     if (!b)
         return NULL;
-    b->max = WAYS;
+    b->max = SLOT_ENTRIES;
     while (2 * b->max <= max)
         b->max *= 2;
     b->size = b->max < FIRST_SIZE ? b->max : FIRST_SIZE;
-    b->list = calloc(b->size, sizeof(*b->list));
+    b->list = make(b->size);
     if (b->list)
         return b;
     free(b);
@@ -56,9 +67,9 @@ void ft_before_free(struct ft_before *b)
     free(b);
 }
 
-static struct noted *place_of(const struct ft_before *b, uint64_t hash)
+static struct noted *slot_of(const struct ft_before *b, uint64_t hash)
 {
-    return &b->list[(uint32_t)hash & (b->size - 1) & ~(size_t)(WAYS - 1)];
+    return &b->list[(uint32_t)hash & (b->size - 1) & ~(size_t)(SLOT_ENTRIES - 1)];
 }
 
 /* Without memory it stays as it is. */
@@ -71,7 +82,7 @@ void ft_before_expect(struct ft_before *b, size_t sums)
         size *= 2;
     if (size == b->size)
         return;
-    list = calloc(size, sizeof(*list));
+    list = make(size);
     if (!list)
         return;
     free(b->list);
@@ -90,12 +101,12 @@ static uint32_t steps_of(const struct ft_before_sum *sum)
 
 void ft_before_note(struct ft_before *b, uint64_t hash, const struct ft_before_sum *sum)
 {
-    struct noted *place = place_of(b, hash), *at = place;
+    struct noted *slot = slot_of(b, hash), *at = slot;
     uint32_t tag = (uint32_t)(hash >> INDEX_BITS), now = (uint32_t)sum->last.ms;
 
     if (sum->samples == 0 || sum->packets == 0 || sum->kind == 0)
         return;
-    for (struct noted *n = place; n < place + WAYS; n++) {
+    for (struct noted *n = slot; n < slot + SLOT_ENTRIES; n++) {
         if (n->kind && n->tag == tag) {
             at = n;
             break;
@@ -113,15 +124,15 @@ void ft_before_note(struct ft_before *b, uint64_t hash, const struct ft_before_s
 
 void ft_before_hint(const struct ft_before *b, uint64_t hash)
 {
-    __builtin_prefetch(place_of(b, hash));
+    __builtin_prefetch(slot_of(b, hash));
 }
 
 bool ft_before_find(const struct ft_before *b, uint64_t hash, uint32_t qp, uint8_t kind,
                     struct ft_wall now, uint32_t *highest)
 {
-    const struct noted *place = place_of(b, hash);
+    const struct noted *slot = slot_of(b, hash);
 
-    for (const struct noted *n = place; n < place + WAYS; n++) {
+    for (const struct noted *n = slot; n < slot + SLOT_ENTRIES; n++) {
         if (n->tag != (uint32_t)(hash >> INDEX_BITS) || n->kind != kind || n->kind == 0 ||
             n->qp != qp || (uint32_t)now.ms - n->at_ms > n->steps * STEP_MS)
             continue;

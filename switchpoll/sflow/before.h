@@ -5,10 +5,10 @@
  * The highest packet numbers that sums of earlier intervals ended with, so that a number that goes
  * back from one interval to the next is found as within one.
  *
- * A number counts for as long as those of its queue pair cannot have gone on by a quarter of all
+ * A number counts for as long as those of its queue pair cannot have advanced by a quarter of all
  * numbers since, as fast as it sent, and for 5 s at most: longer than a sender waits for an
  * acknowledgement by NCCL's default (4.3 s), shorter than a queue pair takes to have its number
- * again. Sums are known by 64 bits of a hash; a place holds four, and one more displaces the
+ * again. Sums are known by 64 bits of a hash; a slot holds four, and one more displaces the
  * oldest: of what is forgotten nothing is said. It grows with the sums. Owner: the caller.
  * Thread: one.
  */
@@ -40,7 +40,7 @@ void ft_before_expect(struct ft_before *b, size_t sums);
 
 void ft_before_note(struct ft_before *b, uint64_t hash, const struct ft_before_sum *sum);
 
-/* Asks for the place of a sum, so that the wait for memory overlaps with others. */
+/* Asks for the slot of a sum, so that the wait for memory overlaps with others. */
 void ft_before_hint(const struct ft_before *b, uint64_t hash);
 
 /* The highest number that a sum of the same key, queue pair and kind had; false: it is not known,

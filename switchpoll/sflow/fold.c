@@ -437,7 +437,7 @@ static bool is_sent(struct ft_fold *fold, const struct ft_fold_sum *sum, const s
     return false;
 }
 
-/* Those whose places were asked for. */
+/* Those whose slots were asked for. */
 static void note_batch(struct ft_fold *fold, const struct ft_fold_sum *const *list,
                        const uint64_t *hashes, size_t count, uint32_t interval_ms)
 {
