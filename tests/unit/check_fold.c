@@ -155,82 +155,6 @@ START_TEST(packet_numbers_span_from_the_lowest_to_the_highest)
 }
 END_TEST
 
-#define SECOND_MS 1000
-
-/* Samples of one second each, the numbers of a queue pair in them, and how many of these went back.
- */
-static void expect_back(struct ft_fold *fold, int64_t second, struct ft_sflow_flow flow,
-                        const uint32_t *numbers, size_t count, uint32_t back)
-{
-    int64_t start_ms = 1700000000000 + second * SECOND_MS;
-
-    for (size_t i = 0; i < count; i++) {
-        flow.packet.psn = numbers[i];
-        add(fold, &flow, start_ms + 100 * (int64_t)i);
-    }
-    drop_records();
-    ft_fold_flush(fold, (struct ft_wall){start_ms}, SECOND_MS, &sink);
-    ck_assert_uint_eq(record_count, 1);
-    ck_assert(records[0]->observation->has_psn_back_samples);
-    ck_assert_uint_eq(records[0]->observation->psn_back_samples, back);
-    ck_assert_uint_eq(records[0]->observation->psn, numbers[0]);
-    drop_records();
-}
-
-#define EXPECT_BACK(second, flow, back, ...)                                                       \
-    expect_back(fold, second, flow, (const uint32_t[]){__VA_ARGS__},                               \
-                sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), back)
-
-/* As if the second had not ended between them; for as long as a sender waits for its timer. */
-START_TEST(numbers_go_back_from_one_interval_to_the_next)
-{
-    struct ft_fold *fold = ft_fold_new(16, 0);
-    struct ft_sflow_flow flow = flow_of(49441), other = flow;
-
-    flow.sampling_rate = other.sampling_rate = 10;
-    flow.packet.opcode = other.packet.opcode = WRITE_MIDDLE;
-    EXPECT_BACK(0, flow, 0, 0xfffff0, 0xfffff8, 0x10);
-    /* Each until one is ahead of what was sampled before. */
-    EXPECT_BACK(1, flow, 3, 0xfffff9, 0x2, 0xf, 0x10, 0x20);
-    EXPECT_BACK(2, flow, 0, 0x21, 0x30);
-    /* Nothing is sampled in between. */
-    EXPECT_BACK(5, flow, 1, 0x22, 0x31);
-    EXPECT_BACK(12, flow, 0, 0x22, 0x31);
-    /* One that is gone for long may have another's numbers; another queue pair has its own, and so
-     * have the answers of this one. */
-    other.packet.dst_qp++;
-    EXPECT_BACK(13, other, 0, 0x10);
-    EXPECT_BACK(14, other, 1, 0xf);
-    other.packet.opcode = READ_RESPONSE;
-    EXPECT_BACK(15, other, 0, 0x8);
-    EXPECT_BACK(16, flow, 0, 0x22);
-    /* At another port it was sampled for itself. */
-    other = flow;
-    other.out.value++;
-    EXPECT_BACK(17, other, 0, 0x20);
-    EXPECT_BACK(18, flow, 1, 0x21);
-    ft_fold_free(fold);
-}
-END_TEST
-
-/* Where so many packets may have followed that their numbers are lower again, nothing is said. */
-START_TEST(numbers_that_may_have_begun_anew_are_not_back)
-{
-    struct ft_fold *fold = ft_fold_new(16, 0);
-    struct ft_sflow_flow flow = flow_of(49441);
-
-    flow.sampling_rate = 1 << 20;
-    flow.packet.opcode = WRITE_MIDDLE;
-    EXPECT_BACK(0, flow, 0, 0x800000, 0x900000);
-    EXPECT_BACK(1, flow, 0, 0x700000);
-    flow.sampling_rate = 1 << 10;
-    flow.packet.tuple.sport++;
-    EXPECT_BACK(2, flow, 0, 0x800000, 0x900000);
-    EXPECT_BACK(3, flow, 1, 0x700000);
-    ft_fold_free(fold);
-}
-END_TEST
-
 /* What is sampled together, whether its numbers are of one row, and whether there were answers to
  * READs, and READs. */
 static const struct {
@@ -657,8 +581,6 @@ END_TEST
 FT_UNIT_MAIN("fold", a_path_in_one_sample_is_reported, flows_that_are_left_out_take_turns,
              long_intervals_are_flushed_by_their_last_samples,
              packet_numbers_span_from_the_lowest_to_the_highest,
-             numbers_go_back_from_one_interval_to_the_next,
-             numbers_that_may_have_begun_anew_are_not_back,
              numbers_of_several_rows_are_not_reported, refusals_are_counted_by_their_syndrome,
              notifications_are_distinguished, what_cannot_be_is_cut_and_counted, sums_what_agrees,
              the_newest_ttl_is_reported, a_queue_pair_is_reported_only_when_samples_agree,
