@@ -21,6 +21,8 @@ agent_libftagent_a_SOURCES = \
 	agent/metrics.c agent/metrics.h \
 	agent/plans/ask.c agent/plans/ask.h \
 	agent/plans/plan_file.c agent/plans/plan_file.h \
+	agent/plans/plan_reader.c agent/plans/plan_reader.h \
+	agent/plans/plan_report.c agent/plans/plan_report.h \
 	agent/plans/plans.c agent/plans/plans.h \
 	agent/plans/kept.c agent/plans/kept.h \
 	agent/plans/withdrawn.c agent/plans/withdrawn.h \

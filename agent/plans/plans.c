@@ -15,6 +15,8 @@
 #include "agent/plans/ask.h"
 #include "agent/plans/kept.h"
 #include "agent/plans/plan_file.h"
+#include "agent/plans/plan_reader.h"
+#include "agent/plans/plan_report.h"
 #include "agent/plans/withdrawn.h"
 #include "agent/shim/protocol.h"
 #include "lib/base/log.h"
@@ -23,7 +25,6 @@
 #include "lib/io/local_users.h"
 #include "lib/io/loop.h"
 #include "proto/plan_name.h"
-#include "proto/record.h"
 
 #define NS_PER_S    INT64_C(1000000000)
 #define LOOK_NS     (2 * NS_PER_S)
@@ -31,8 +32,7 @@
 #define CALLERS_MAX 128
 /* A quarter is left to others. */
 #define CALLERS_USER  (CALLERS_MAX - CALLERS_MAX / 4)
-#define REPORTS_MAX   1000 /* a second */
-#define ERROR_BYTES   256
+#define PORTS_LOGGED  1000 /* a second */
 #define REPEAT_LOG_NS (60 * NS_PER_S)
 
 /* A process that asks. fd below 0: none. */
@@ -43,6 +43,8 @@ struct caller {
     uint64_t user; /* whose the user ID is */
     uint32_t pid;
     bool answered; /* with a port */
+    bool waits;    /* for a file that is being read, with what it said */
+    struct ft_plan_ask ask;
     struct ft_mono since;
     struct ft_watch *watch;
 };
@@ -51,16 +53,21 @@ struct ft_plans {
     struct ft_plans_config config;
     char *socket, *folder;
     struct ft_loop *loop;
-    struct ft_uplink *uplink;
     int listen_fd;
     struct ft_watch *listening, *tick;
     struct caller callers[CALLERS_MAX];
+    size_t turn; /* whose waiting is looked at first */
+    struct ft_plan_reader *reader;
+    struct {
+        uid_t uid;
+        char job[FT_PLAN_JOB_BYTES];
+        struct ft_plan_identity identity;
+    } reading; /* what it reads */
     struct ft_kept_plans kept;
     struct ft_withdrawn withdrawn;
     struct ft_plans_stats stats;
     struct ft_log_limit warnings, ports;
-    struct ft_mono second;
-    uint32_t reports; /* in it */
+    struct ft_plan_reports reports;
 };
 
 static void warn(struct ft_plans *plans, uint32_t pid, const char *why)
@@ -79,43 +86,6 @@ static void hang_up(struct caller *caller)
     *caller = (struct caller){.fd = -1};
 }
 
-static bool may_report(struct ft_plans *plans)
-{
-    struct ft_mono now = ft_mono_now();
-
-    if (ft_mono_since_ns(now, plans->second) >= NS_PER_S) {
-        plans->second = now;
-        plans->reports = 0;
-    }
-    if (plans->reports == REPORTS_MAX) {
-        plans->stats.unreported++;
-        return false;
-    }
-    plans->reports++;
-    return true;
-}
-
-static void report_end(struct ft_plans *plans, const struct ft_withdrawal *of,
-                       Fabrictrace__PlanOutcome outcome)
-{
-    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-    Fabrictrace__PlanPort port = FABRICTRACE__PLAN_PORT__INIT;
-
-    if (!may_report(plans))
-        return;
-    port.has_time_ms = port.has_uid = port.has_outcome = port.has_plan_time_ms = true;
-    port.time_ms = (uint64_t)ft_wall_now().ms;
-    port.host = (char *)(uintptr_t)plans->config.host;
-    port.source = (char *)(uintptr_t)plans->config.source;
-    port.job = (char *)(uintptr_t)of->job;
-    port.uid = of->uid;
-    port.outcome = outcome;
-    port.plan_time_ms = of->plan_time_ms;
-    record.kind_case = FABRICTRACE__RECORD__KIND_PLAN_PORT;
-    record.plan_port = &port;
-    ft_uplink_record(plans->uplink, &record);
-}
-
 static struct ft_withdrawal name_of(const struct ft_kept *k)
 {
     struct ft_withdrawal name = {.uid = k->uid, .plan_time_ms = k->file.record->plan->time_ms};
@@ -131,7 +101,8 @@ static void withdraw(struct ft_plans *plans, struct ft_kept *k)
 
     if (k->good) {
         name = name_of(k);
-        report_end(plans, &name, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK);
+        ft_plan_report_end(&plans->reports, &name,
+                           FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK);
         ft_log(FT_LOG_NOTICE, "plan of job '%s', user %u: withdrawn, %zu queue pairs", k->job,
                k->uid, k->file.count);
     }
@@ -151,22 +122,20 @@ static bool is_owners(int rc)
     return rc == -ENOENT || rc == -EPERM || rc == -EFBIG || rc == -EINVAL;
 }
 
-/* Reads a file into k, which is clear; it stays so where that is not the file's fault. */
-static int load(struct ft_kept *k, int fd, uid_t uid, const char *job)
+/* Takes what was read into k, which is clear; it stays so where that is not the file's fault. */
+static int load(struct ft_kept *k, const struct ft_plan_read *read, uid_t uid, const char *job)
 {
-    char error[ERROR_BYTES] = "";
-    int rc = ft_plan_file_read(fd, job, &k->file, error, sizeof(error));
-
-    if (rc)
+    if (read->rc)
         ft_log(FT_LOG_WARNING, "plan of job '%s', user %u: not taken: %s", job, uid,
-               error[0] ? error : strerror(-rc));
+               read->error[0] ? read->error : strerror(-read->rc));
     else
         ft_log(FT_LOG_NOTICE, "plan of job '%s', user %u: taken, %zu queue pairs", job, uid,
-               k->file.count);
-    if (rc && !is_owners(rc))
-        return rc;
+               read->file.count);
+    if (read->rc && !is_owners(read->rc))
+        return read->rc;
     k->used = true;
-    k->good = rc == 0;
+    k->good = read->rc == 0;
+    k->file = read->file;
     k->uid = uid;
     snprintf(k->job, sizeof(k->job), "%s", job);
     return 0;
@@ -179,16 +148,17 @@ static bool is_withdrawn(const struct ft_plans *plans, const struct ft_kept *k)
     return ft_withdrawn_has(&plans->withdrawn, &name);
 }
 
-/* Reads a file, which replaces what was read before of it; that is over if it was another plan. */
-static struct ft_kept *replace(struct ft_plans *plans, struct ft_kept *k, int fd, uid_t uid,
-                               const char *job, const struct ft_plan_identity *identity)
+/* What was read replaces what was read before of its file; that is over if it was another plan. */
+static struct ft_kept *replace(struct ft_plans *plans, const struct ft_plan_read *read)
 {
+    uid_t uid = plans->reading.uid;
+    struct ft_kept *k = ft_kept_find(&plans->kept, uid, plans->reading.job);
     bool had = k && k->good;
     struct ft_withdrawal before = {.uid = 0};
-    struct ft_kept fresh = {.identity = *identity,
+    struct ft_kept fresh = {.identity = plans->reading.identity,
                             .user = ft_local_users_of(plans->config.users, uid)};
 
-    if (load(&fresh, fd, uid, job))
+    if (load(&fresh, read, uid, plans->reading.job))
         return NULL;
     if (had)
         before = name_of(k);
@@ -197,54 +167,81 @@ static struct ft_kept *replace(struct ft_plans *plans, struct ft_kept *k, int fd
     ft_kept_forget(k);
     *k = fresh;
     if (had && (!k->good || k->file.record->plan->time_ms != before.plan_time_ms))
-        report_end(plans, &before, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK);
+        ft_plan_report_end(&plans->reports, &before,
+                           FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_TAKEN_BACK);
     return k;
 }
 
-static struct ft_kept *not_taken(struct ft_plans *plans, uid_t uid, const char *job,
-                                 const char *why)
+static void not_taken(struct ft_plans *plans, uid_t uid, const char *job, const char *why)
 {
     uint64_t held;
 
     if (ft_log_limit_pass(&plans->warnings, ft_mono_now(), &held))
         ft_log(FT_LOG_WARNING, "plan of job '%s', user %u: not taken: %s", job, uid, why);
-    return NULL;
 }
 
-/* The user's plan for that job as it lies in the folder now; NULL: there is none that is good. */
-static struct ft_kept *plan_of(struct ft_plans *plans, uid_t uid, const char *job)
+/* A file that is to be read: as -EAGAIN of plan_of(), or 0 where that cannot be. */
+static int begin_read(struct ft_plans *plans, int fd, uid_t uid, const char *job,
+                      const struct ft_plan_identity *identity)
+{
+    int rc;
+
+    if (ft_plan_reader_busy(plans->reader)) {
+        close(fd);
+        return -EAGAIN;
+    }
+    if (!ft_kept_may_read(&plans->kept, ft_local_users_of(plans->config.users, uid),
+                          (uint64_t)identity->bytes, ft_mono_now())) {
+        close(fd);
+        not_taken(plans, uid, job,
+                  "too much of files of this user was read in the last ten seconds");
+        return 0;
+    }
+    rc = ft_plan_reader_begin(plans->reader, fd, job);
+    if (rc) {
+        not_taken(plans, uid, job, strerror(-rc));
+        return 0;
+    }
+    plans->reading.uid = uid;
+    plans->reading.identity = *identity;
+    snprintf(plans->reading.job, sizeof(plans->reading.job), "%s", job);
+    return -EAGAIN;
+}
+
+static struct ft_kept *good_one(struct ft_plans *plans, struct ft_kept *k)
+{
+    if (k)
+        k->asked = ft_mono_now();
+    return k && k->good && !is_withdrawn(plans, k) ? k : NULL;
+}
+
+/* The user's plan for that job as it lies in the folder now; NULL: there is none that is good.
+ * -EAGAIN: it has to be read, or another one is being read. */
+static int plan_of(struct ft_plans *plans, uid_t uid, const char *job, struct ft_kept **out)
 {
     char name[FT_PLAN_NAME_BYTES];
     struct ft_plan_identity identity;
     struct ft_kept *k = ft_kept_find(&plans->kept, uid, job);
     int fd;
 
+    *out = NULL;
     if (ft_plan_name(name, uid, job, plans->config.host))
-        return NULL;
+        return 0;
     fd = ft_plan_file_open(plans->config.folder, name, uid, &identity);
     if (fd < 0) {
         if (k && is_owners(fd))
             withdraw(plans, k);
-        return fd == -ENOENT
-                   ? NULL
-                   : not_taken(plans, uid, job,
-                               fd == -EPERM ? "others may write it, or it is not the user's"
-                                            : strerror(-fd));
+        if (fd != -ENOENT)
+            not_taken(plans, uid, job,
+                      fd == -EPERM ? "others may write it, or it is not the user's"
+                                   : strerror(-fd));
+        return 0;
     }
-    if (k && is_same(&k->identity, &identity)) {
-        close(fd);
-    } else if (ft_kept_may_read(&plans->kept, ft_local_users_of(plans->config.users, uid),
-                                (uint64_t)identity.bytes, ft_mono_now())) {
-        k = replace(plans, k, fd, uid, job, &identity);
-    } else {
-        close(fd);
-        return not_taken(plans, uid, job,
-                         "too much of files of this user was read in the last ten seconds");
-    }
-    if (!k)
-        return NULL;
-    k->asked = ft_mono_now();
-    return k->good && !is_withdrawn(plans, k) ? k : NULL;
+    if (!k || !is_same(&k->identity, &identity))
+        return begin_read(plans, fd, uid, job, &identity);
+    close(fd);
+    *out = good_one(plans, k);
+    return 0;
 }
 
 static void answer(struct caller *caller, const struct ft_plan_ask *ask, uint16_t sport)
@@ -263,10 +260,9 @@ static void answer(struct caller *caller, const struct ft_plan_ask *ask, uint16_
     ft_writer_free(&w);
 }
 
-static void take_ask(struct caller *caller, const struct ft_plan_ask *ask)
+static void finish_ask(struct caller *caller, const struct ft_plan_ask *ask, struct ft_kept *k)
 {
     struct ft_plans *plans = caller->plans;
-    struct ft_kept *k = ask->job[0] ? plan_of(plans, caller->uid, ask->job) : NULL;
     struct ft_plan_entry *entry = k ? ft_plan_file_find(&k->file, &ask->src, &ask->dst) : NULL;
 
     plans->stats.asked++;
@@ -293,52 +289,11 @@ static void count_outcome(struct ft_plans *plans, enum ft_shim_outcome outcome)
         plans->stats.rejected++;
 }
 
-static void report(struct caller *caller, const struct ft_plan_ask *ask, const struct ft_kept *k,
-                   const struct ft_plan_entry *entry)
-{
-    struct ft_plans *plans = caller->plans;
-    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
-    Fabrictrace__PlanPort port = FABRICTRACE__PLAN_PORT__INIT;
-    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
-    Fabrictrace__Qp qp = FABRICTRACE__QP__INIT;
-    const struct ft_tuple tuple = {.src = ask->src,
-                                   .dst = ask->dst,
-                                   .sport = ask->sport,
-                                   .dport = FT_ROCE_PORT,
-                                   .proto = FT_PROTO_UDP};
-
-    ft_flow_from_tuple(&flow, &tuple);
-    qp.has_local = qp.has_remote = true;
-    qp.local = ask->qp;
-    qp.remote = ask->peer;
-    port.has_time_ms = port.has_uid = port.has_outcome = true;
-    port.has_pid = caller->pid != 0; /* 0: of another PID namespace */
-    port.has_plan_time_ms = true;
-    port.time_ms = (uint64_t)ft_wall_now().ms;
-    port.host = (char *)(uintptr_t)plans->config.host;
-    port.job = (char *)(uintptr_t)k->job;
-    port.uid = caller->uid;
-    port.pid = caller->pid;
-    port.flow = &flow;
-    port.qp = &qp;
-    port.outcome = (Fabrictrace__PlanOutcome)ask->outcome;
-    port.n_hops = entry->move->n_hops;
-    port.hops = entry->move->hops;
-    port.n_hops_before = entry->move->n_hops_before;
-    port.hops_before = entry->move->hops_before;
-    port.plan_time_ms = k->file.record->plan->time_ms;
-    port.source = (char *)(uintptr_t)plans->config.source;
-    record.kind_case = FABRICTRACE__RECORD__KIND_PLAN_PORT;
-    record.plan_port = &port;
-    ft_uplink_record(plans->uplink, &record);
-}
-
-static void take_done(struct caller *caller, const struct ft_plan_ask *ask)
+static void finish_done(struct caller *caller, const struct ft_plan_ask *ask, struct ft_kept *k)
 {
     static const char *const became[] = {
         [FT_SHIM_LABEL] = "has port", [FT_SHIM_SPORT] = "has port", [FT_SHIM_REFUSED] = "refused"};
     struct ft_plans *plans = caller->plans;
-    struct ft_kept *k = plan_of(plans, caller->uid, ask->job);
     struct ft_plan_entry *entry =
         k ? ft_plan_file_port(&k->file, &ask->src, &ask->dst, ask->sport) : NULL;
     char src[FT_IP_TEXT_BYTES], dst[FT_IP_TEXT_BYTES];
@@ -348,8 +303,7 @@ static void take_done(struct caller *caller, const struct ft_plan_ask *ask)
     if (!entry)
         return;
     count_outcome(plans, ask->outcome);
-    if (may_report(plans))
-        report(caller, ask, k, entry);
+    ft_plan_report_port(&plans->reports, caller->pid, ask, k, entry);
     ft_ip_format(&ask->src, src);
     ft_ip_format(&ask->dst, dst);
     if (ft_log_limit_pass(&plans->ports, ft_mono_now(), &held))
@@ -358,12 +312,63 @@ static void take_done(struct caller *caller, const struct ft_plan_ask *ask)
                k->uid, ask->qp, caller->pid, src, dst, became[ask->outcome], ask->sport);
 }
 
+/* What a process said is answered by this plan, NULL: by none. */
+static void finish(struct caller *caller, struct ft_kept *k)
+{
+    if (caller->waits)
+        ft_watch_resume(caller->watch);
+    caller->waits = false;
+    if (caller->ask.kind == FT_SHIM_DONE) {
+        finish_done(caller, &caller->ask, k);
+        hang_up(caller);
+    } else {
+        finish_ask(caller, &caller->ask, k);
+    }
+}
+
+static void take(struct caller *caller)
+{
+    struct ft_kept *k = NULL;
+
+    if (!caller->ask.job[0] ||
+        plan_of(caller->plans, caller->uid, caller->ask.job, &k) != -EAGAIN) {
+        finish(caller, k);
+        return;
+    }
+    /* It has said all that it may. */
+    if (!caller->waits)
+        ft_watch_pause(caller->watch);
+    caller->waits = true;
+}
+
+/* Who waited for this file is answered, whatever became of it; the next that needs one has it read.
+ */
+static void on_read(void *arg, const struct ft_plan_read *read)
+{
+    struct ft_plans *plans = arg;
+    struct ft_kept *k = replace(plans, read);
+    size_t turn = plans->turn++;
+
+    for (size_t i = 0; i < CALLERS_MAX; i++) {
+        struct caller *c = &plans->callers[i];
+
+        if (c->fd >= 0 && c->waits && c->uid == plans->reading.uid &&
+            strcmp(c->ask.job, plans->reading.job) == 0)
+            finish(c, good_one(plans, k));
+    }
+    for (size_t i = 0; i < CALLERS_MAX; i++) {
+        struct caller *c = &plans->callers[(turn + i) % CALLERS_MAX];
+
+        if (c->fd >= 0 && c->waits)
+            take(c);
+    }
+}
+
 static void on_message(void *arg)
 {
     struct caller *caller = arg;
     uint8_t bytes[FT_SHIM_DONE_BYTES + 1];
     ssize_t n = recv(caller->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-    struct ft_plan_ask ask;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -371,15 +376,12 @@ static void on_message(void *arg)
         hang_up(caller);
         return;
     }
-    if (ft_plan_ask_decode(bytes, (size_t)n, &ask) ||
-        (ask.kind == FT_SHIM_DONE) != caller->answered) {
+    if (ft_plan_ask_decode(bytes, (size_t)n, &caller->ask) ||
+        (caller->ask.kind == FT_SHIM_DONE) != caller->answered) {
         warn(caller->plans, caller->pid, "it does not speak the protocol of this version");
         hang_up(caller);
-    } else if (ask.kind == FT_SHIM_DONE) {
-        take_done(caller, &ask);
-        hang_up(caller);
     } else {
-        take_ask(caller, &ask);
+        take(caller);
     }
 }
 
@@ -468,6 +470,10 @@ static void on_tick(void *arg)
 
         if (c->fd < 0 || ft_mono_since_ns(now, c->since) < SILENT_NS)
             continue;
+        if (c->waits) {
+            finish(c, NULL);
+            continue;
+        }
         warn(plans, c->pid, "it says nothing");
         hang_up(c);
     }
@@ -492,9 +498,12 @@ struct ft_plans *ft_plans_new(struct ft_loop *loop, struct ft_uplink *uplink,
     }
     plans->config = *config;
     plans->loop = loop;
-    plans->uplink = uplink;
+    plans->reports = (struct ft_plan_reports){.uplink = uplink,
+                                              .host = config->host,
+                                              .source = config->source,
+                                              .unreported = &plans->stats.unreported};
     plans->warnings = (struct ft_log_limit){.interval_ns = REPEAT_LOG_NS, .burst = 10};
-    plans->ports = (struct ft_log_limit){.interval_ns = NS_PER_S, .burst = REPORTS_MAX};
+    plans->ports = (struct ft_log_limit){.interval_ns = NS_PER_S, .burst = PORTS_LOGGED};
     for (size_t i = 0; i < CALLERS_MAX; i++)
         plans->callers[i].fd = -1;
     plans->socket = strdup(config->socket);
@@ -511,7 +520,8 @@ struct ft_plans *ft_plans_new(struct ft_loop *loop, struct ft_uplink *uplink,
     }
     plans->listening = ft_watch_fd(loop, plans->listen_fd, on_connection, plans);
     plans->tick = ft_watch_stage(ft_watch_timer(loop, LOOK_NS, on_tick, plans), "plans");
-    if (!plans->listening || !plans->tick) {
+    plans->reader = ft_plan_reader_new(loop, on_read, plans);
+    if (!plans->listening || !plans->tick || !plans->reader) {
         snprintf(error, error_bytes, "no memory");
         ft_plans_free(plans);
         return NULL;
@@ -523,6 +533,7 @@ void ft_plans_free(struct ft_plans *plans)
 {
     if (!plans)
         return;
+    ft_plan_reader_free(plans->reader);
     ft_watch_free(plans->tick);
     ft_watch_free(plans->listening);
     for (size_t i = 0; i < CALLERS_MAX; i++)
@@ -555,7 +566,8 @@ void ft_plans_notice(struct ft_plans *plans, const uint8_t *payload, size_t len)
                    "plan of job '%s', user %u: withdrawn by the daemon: samples do not bear it out",
                    withdrawal.job, withdrawal.uid);
     }
-    report_end(plans, &withdrawal, FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_WITHDRAWN);
+    ft_plan_report_end(&plans->reports, &withdrawal,
+                       FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_WITHDRAWN);
 }
 
 const struct ft_plans_stats *ft_plans_stats(const struct ft_plans *plans)

@@ -9,6 +9,8 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,10 +32,14 @@
 static struct ft_loop *loop;
 static struct ft_plans *plans;
 static char folder[] = "/tmp/check_plans-XXXXXX", socket_path[64];
-static uid_t user;           /* who asks */
-static int open_rc, read_rc; /* in place of what opening and reading give */
-static bool awaited;         /* that the agent looks at a file itself */
-static unsigned ends, reads; /* plans that were reported as taken back; files read */
+static uid_t user;             /* who asks */
+static int open_rc, read_rc;   /* in place of what opening and reading give */
+static bool awaited;           /* that the agent looks at a file itself */
+static unsigned ends;          /* plans that were reported as taken back */
+static _Atomic unsigned reads; /* files */
+static pthread_t main_thread;
+static const char *held_job; /* whose file is not read before `let` */
+static sem_t let;
 
 int __real_ft_plan_file_open(const char *in, const char *name, uid_t uid,
                              struct ft_plan_identity *identity);
@@ -60,6 +66,10 @@ int __wrap_ft_plan_file_read(int fd, const char *job, struct ft_plan_file *file,
                              size_t error_bytes)
 {
     reads++;
+    ck_assert(!pthread_equal(pthread_self(), main_thread));
+    if (held_job && strcmp(job, held_job) == 0)
+        while (sem_wait(&let))
+            ;
     if (read_rc) {
         close(fd);
         return read_rc;
@@ -151,14 +161,32 @@ static void on_answer(void *arg)
     ft_loop_exit(loop, 0);
 }
 
-/* The port that a user gets; 0: none. */
-static uint32_t ask(uid_t uid, const char *job)
+static void leave(void *arg)
+{
+    (void)arg;
+    ft_loop_exit(loop, 0);
+}
+
+/* The loop takes what has come. */
+static void turn(void)
+{
+    struct ft_watch *once = ft_watch_once(loop, leave, NULL);
+
+    for (int i = 0; i < 10; i++) {
+        ft_watch_once_arm(once, 0);
+        ck_assert_int_eq(ft_loop_run(loop), 0);
+    }
+    ft_watch_free(once);
+}
+
+/* A process of a user asks. */
+static int send_ask(uid_t uid, const char *job)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     uint8_t bytes[FT_SHIM_ASK_BYTES] = {0};
     uint64_t magic = htobe64(FT_SHIM_MAGIC);
     uint32_t kind = htobe32(FT_SHIM_ASK);
-    struct ft_watch *watch;
+    int fd;
 
     user = uid;
     memcpy(bytes, &magic, sizeof(magic));
@@ -166,16 +194,30 @@ static uint32_t ask(uid_t uid, const char *job)
     put_ip(bytes + 20, "10.0.0.1");
     put_ip(bytes + 36, "10.0.0.2");
     snprintf((char *)bytes + 52, FT_SHIM_JOB, "%s", job);
-    client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     snprintf(to.sun_path, sizeof(to.sun_path), "%s", socket_path);
-    ck_assert_int_eq(connect(client, (struct sockaddr *)&to, sizeof(to)), 0);
-    ck_assert_int_eq(send(client, bytes, sizeof(bytes), 0), sizeof(bytes));
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    ck_assert_int_eq(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
+    return fd;
+}
+
+/* The port that it gets; 0: none. */
+static uint32_t await(int fd)
+{
+    struct ft_watch *watch;
+
+    client = fd;
     watch = ft_watch_fd(loop, client, on_answer, NULL);
     ck_assert_ptr_nonnull(watch);
     ck_assert_int_eq(ft_loop_run(loop), 0);
     ft_watch_free(watch);
     close(client);
     return answered;
+}
+
+static uint32_t ask(uid_t uid, const char *job)
+{
+    return await(send_ask(uid, job));
 }
 
 static struct ft_local_users *users;
@@ -186,6 +228,7 @@ static void begin(void)
         .socket = socket_path, .folder = folder, .host = HOST, .users = users};
     char error[200];
 
+    main_thread = pthread_self();
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(socket_path, sizeof(socket_path), "%s/plan.sock", folder);
     loop = ft_loop_new();
@@ -347,7 +390,66 @@ START_TEST(a_long_file_is_read_a_few_times)
 }
 END_TEST
 
-FT_UNIT_MAIN("plans", many_ids_of_one_user_cost_others_nothing,
+/* Files are read beside the loop: while one is, others have their ports, and who waits for it has
+ * its own when it was read; so has who needs another file. */
+START_TEST(a_file_that_is_read_keeps_nobody)
+{
+    int first, second, another;
+
+    ck_assert_int_eq(sem_init(&let, 0, 0), 0);
+    begin();
+    lay(8, "quiet");
+    lay(7, "long");
+    lay(9, "other");
+    ck_assert_uint_eq(ask(8, "quiet"), PORT);
+    held_job = "long";
+    first = send_ask(7, "long");
+    while (reads < 2)
+        turn();
+    second = send_ask(7, "long");
+    turn();
+    ck_assert_uint_eq(ask(8, "quiet"), PORT + 1);
+    another = send_ask(9, "other");
+    turn();
+    ck_assert_uint_eq(ask(8, "quiet"), PORT);
+    ck_assert_uint_eq(ft_plans_stats(plans)->asked, 3);
+    sem_post(&let);
+    ck_assert_uint_eq(await(first), PORT);
+    ck_assert_uint_eq(await(second), PORT + 1);
+    ck_assert_uint_eq(await(another), PORT);
+    ck_assert_uint_eq(reads, 3);
+    ck_assert_uint_eq(ft_plans_stats(plans)->given, 6);
+    held_job = NULL;
+    take_away(8, "quiet");
+    take_away(7, "long");
+    take_away(9, "other");
+    end();
+}
+END_TEST
+
+/* The agent ends while a file is read, and who waited for it hears of that by its socket. */
+START_TEST(an_agent_ends_while_it_reads)
+{
+    uint8_t byte;
+    int fd;
+
+    ck_assert_int_eq(sem_init(&let, 0, 0), 0);
+    begin();
+    lay(7, "long");
+    held_job = "long";
+    fd = send_ask(7, "long");
+    while (reads < 1)
+        turn();
+    sem_post(&let);
+    take_away(7, "long");
+    end();
+    ck_assert_int_le(recv(fd, &byte, 1, 0), 0);
+    close(fd);
+}
+END_TEST
+
+FT_UNIT_MAIN("plans", a_file_that_is_read_keeps_nobody, an_agent_ends_while_it_reads,
+             many_ids_of_one_user_cost_others_nothing,
              a_file_that_cannot_be_opened_is_not_taken_back,
              a_file_that_cannot_be_read_is_read_again, a_look_that_fails_takes_nothing_back,
              many_plans_of_one_user_cost_others_nothing, a_long_file_is_read_a_few_times)
