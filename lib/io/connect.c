@@ -89,6 +89,8 @@ static void try_ended(struct ft_connect *connect, int err)
 
 static void handle_writable(evutil_socket_t fd, short what, void *arg)
 {
+    struct ft_loop *loop = ((struct ft_connect *)arg)->loop;
+    struct ft_mono start = ft_mono_now();
     int err = 0;
     socklen_t len = sizeof(err);
 
@@ -97,6 +99,7 @@ static void handle_writable(evutil_socket_t fd, short what, void *arg)
     else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
         err = errno;
     try_ended(arg, err);
+    ft_loop_step(loop, NULL, start);
 }
 
 static void wait_writable(struct ft_connect *connect)

@@ -123,7 +123,7 @@ static void count_step(struct ft_loop *loop, size_t stage, struct ft_mono start)
 
 void ft_loop_step(struct ft_loop *loop, const char *stage, struct ft_mono start)
 {
-    count_step(loop, stage_of(loop, stage), start);
+    count_step(loop, stage ? stage_of(loop, stage) : 0, start);
 }
 
 const char *ft_loop_stage(const struct ft_loop *loop, size_t i, int64_t *busy_ns)
@@ -152,22 +152,25 @@ uint64_t ft_loop_slow(const struct ft_loop *loop)
 static void handle_stop(evutil_socket_t number, short what, void *arg)
 {
     struct ft_loop *loop = arg;
-    bool again = loop->stopping;
+    struct ft_mono start = ft_mono_now();
+    bool now = loop->stopping;
 
     (void)number;
     (void)what;
     loop->stopping = true;
-    if (!again) {
+    if (!now) {
         ft_notify_stopping();
-        if (loop->on_stop && !loop->on_stop(loop->arg))
-            return;
+        now = !loop->on_stop || loop->on_stop(loop->arg);
     }
-    ft_loop_exit(loop, 0);
+    if (now)
+        ft_loop_exit(loop, 0);
+    count_step(loop, 0, start);
 }
 
 static void handle_reload(evutil_socket_t number, short what, void *arg)
 {
     struct ft_loop *loop = arg;
+    struct ft_mono start = ft_mono_now();
 
     (void)number;
     (void)what;
@@ -176,6 +179,7 @@ static void handle_reload(evutil_socket_t number, short what, void *arg)
     ft_notify_reloading();
     loop->on_reload(loop->arg);
     ft_notify_ready();
+    count_step(loop, 0, start);
 }
 
 static struct event *watch_signal(struct ft_loop *loop, int number, event_callback_fn call)

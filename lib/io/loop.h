@@ -27,7 +27,7 @@ void ft_loop_free(struct ft_loop *loop);
 struct event_base *ft_loop_base(struct ft_loop *loop);
 
 /* For adapters whose callbacks are no watch's: a step of a stage that began at `start` has ended.
- * Stages are named by literals. */
+ * Stages are named by literals; NULL: that of watches that nobody named. */
 void ft_loop_step(struct ft_loop *loop, const char *stage, struct ft_mono start);
 
 /* The longest step so far, and how many took more than FT_LOOP_SLOW_NS. */

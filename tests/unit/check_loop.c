@@ -174,6 +174,19 @@ START_TEST(second_signal_ends_at_once)
 }
 END_TEST
 
+/* What a signal has the program do is a step as others. */
+START_TEST(a_long_reload_is_reported)
+{
+    loop = ft_loop_new();
+    ft_loop_on_signals(loop, take_long, NULL, loop);
+    raise(SIGHUP);
+    ck_assert_int_eq(ft_loop_run(loop), 0);
+    ck_assert_int_ge(ft_loop_longest_ns(loop), FT_LOOP_SLOW_NS + MS);
+    ck_assert_uint_eq(ft_loop_slow(loop), 1);
+    ft_loop_free(loop);
+}
+END_TEST
+
 static char troubles[4][320];
 static int trouble_count;
 
@@ -289,5 +302,5 @@ END_TEST
 #endif
 
 FT_UNIT_MAIN("loop", timers_fire_as_asked, long_steps_are_reported, stages_are_capped,
-             descriptor_stays_the_callers, second_signal_ends_at_once,
+             descriptor_stays_the_callers, second_signal_ends_at_once, a_long_reload_is_reported,
              trouble_is_told_and_not_too_often, what_cannot_be_watched_is_refused NOTIFY_TESTS)

@@ -134,9 +134,8 @@ static struct ft_http_client *least_of(const struct ft_http_room *room)
     return TAILQ_FIRST(&room->clients);
 }
 
-struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg)
+static struct bufferevent *make_stream(struct ft_http_room *room, struct event_base *base)
 {
-    struct ft_http_room *room = arg;
     struct ft_http_client *client = calloc(1, sizeof(*client));
     struct bufferevent *stream = !client ? NULL
                                  : room->tls
@@ -161,6 +160,16 @@ struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg)
         room->looked = client->since;
         ft_watch_once_arm(room->look, LOOK_NS);
     }
+    return stream;
+}
+
+struct bufferevent *ft_http_room_stream(struct event_base *base, void *arg)
+{
+    struct ft_http_room *room = arg;
+    struct ft_mono start = ft_mono_now();
+    struct bufferevent *stream = make_stream(room, base);
+
+    ft_loop_step(room->loop, "http", start);
     return stream;
 }
 

@@ -63,11 +63,14 @@ static void on_close(struct evhttp_connection *connection, void *arg)
 {
     struct ft_http_slicing *s = arg;
     struct evhttp_request *req = s->req;
+    struct ft_loop *loop = s->http->room.loop;
+    struct ft_mono start = ft_mono_now();
 
     (void)connection;
     slicing_free(s);
     if (!evhttp_request_get_connection(req))
         evhttp_send_reply_end(req);
+    ft_loop_step(loop, "http", start);
 }
 
 static void end(struct ft_http_slicing *s)
@@ -180,7 +183,7 @@ static void on_turn(void *arg)
 bool ft_http_slices_open(struct ft_http *http)
 {
     TAILQ_INIT(&http->turns);
-    http->turn = ft_watch_once(http->room.loop, on_turn, http);
+    http->turn = ft_watch_stage(ft_watch_once(http->room.loop, on_turn, http), "http");
     return http->turn != NULL;
 }
 

@@ -95,11 +95,14 @@ static bool take_lines(struct ft_dialog *d)
 static void on_input(struct bufferevent *bev, void *arg)
 {
     struct ft_dialog *d = arg;
+    struct ft_loop *loop = d->loop;
+    struct ft_mono start = ft_mono_now();
 
     (void)bev;
     if (take_lines(d) && is_last(d) &&
         evbuffer_get_length(bufferevent_get_input(d->bev)) > d->config.answer_max)
         fail(d, -EMSGSIZE, "its answer is too long");
+    ft_loop_step(loop, NULL, start);
 }
 
 static void take_answer(struct ft_dialog *d)
@@ -117,13 +120,10 @@ static void take_answer(struct ft_dialog *d)
     end(d, &result);
 }
 
-static void on_event(struct bufferevent *bev, short what, void *arg)
+static void take_end(struct ft_dialog *d, struct bufferevent *bev, short what)
 {
-    struct ft_dialog *d = arg;
     char reason[FT_STREAM_TEXT_BYTES];
 
-    if (!(what & (BEV_EVENT_EOF | BEV_EVENT_ERROR)))
-        return;
     if (what & BEV_EVENT_EOF && is_last(d) &&
         evbuffer_get_length(bufferevent_get_input(bev)) <= d->config.answer_max) {
         take_answer(d);
@@ -131,6 +131,17 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
     }
     ft_stream_reason(bev, what, reason);
     fail(d, -ECONNRESET, reason);
+}
+
+static void on_event(struct bufferevent *bev, short what, void *arg)
+{
+    struct ft_dialog *d = arg;
+    struct ft_loop *loop = d->loop;
+    struct ft_mono start = ft_mono_now();
+
+    if (what & (BEV_EVENT_EOF | BEV_EVENT_ERROR))
+        take_end(d, bev, what);
+    ft_loop_step(loop, NULL, start);
 }
 
 static void on_connected(void *arg, int fd, const char *reason)

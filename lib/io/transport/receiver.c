@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -340,23 +339,23 @@ static void take_turn(void *arg)
 static void handle_output(struct bufferevent *bev, void *arg)
 {
     struct ft_connection *c = arg;
+    struct ft_loop *loop = c->receiver->loop;
+    struct ft_mono start = ft_mono_now();
 
-    if (!c->closing)
+    if (!c->closing) {
         acknowledge(c);
-    if (!c->closing || evbuffer_get_length(bufferevent_get_output(bev)))
-        return;
-    forget_connection(c);
-    ft_stream_close_politely(c->bev);
-    free_connection(c);
+    } else if (evbuffer_get_length(bufferevent_get_output(bev)) == 0) {
+        forget_connection(c);
+        ft_stream_close_politely(c->bev);
+        free_connection(c);
+    }
+    ft_loop_step(loop, "records", start);
 }
 
-static void handle_event(struct bufferevent *bev, short what, void *arg)
+static void end_input(struct ft_connection *c, struct bufferevent *bev, short what)
 {
-    struct ft_connection *c = arg;
     char reason[FT_STREAM_TEXT_BYTES];
 
-    if (what & BEV_EVENT_CONNECTED)
-        return;
     /* Before its HELLO it is the handshake that failed, on whichever side. */
     if (ft_stream_reason(bev, what, reason) && !c->source && !c->closing)
         c->receiver->stats.connections_refused++;
@@ -367,6 +366,17 @@ static void handle_event(struct bufferevent *bev, short what, void *arg)
         return;
     }
     close_connection(c, reason);
+}
+
+static void handle_event(struct bufferevent *bev, short what, void *arg)
+{
+    struct ft_connection *c = arg;
+    struct ft_loop *loop = c->receiver->loop;
+    struct ft_mono start = ft_mono_now();
+
+    if (!(what & BEV_EVENT_CONNECTED))
+        end_input(c, bev, what);
+    ft_loop_step(loop, "records", start);
 }
 
 static void handle_deadline(void *arg)
@@ -384,42 +394,23 @@ static void handle_deadline(void *arg)
     close_connection(c, c->source ? "it stalled within a frame" : "it did not identify itself");
 }
 
-static void reject(struct ft_receiver *receiver, int fd)
+static void accept_one(struct ft_receiver *receiver, int fd, const struct sockaddr *address)
 {
-    struct ft_frame frame = {.type = FT_FRAME_REFUSE, .reason = "too many connections"};
-    struct ft_writer w;
-
-    receiver->stats.connections_refused++;
-    ft_writer_init(&w, FT_FRAME_REASON_BYTES_MAX);
-    ft_frame_write(&w, &frame);
-    /* Under TLS this would be no answer. */
-    if (!receiver->tls && ft_writer_ok(&w))
-        send(fd, w.bytes, w.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    ft_writer_free(&w);
-    close(fd);
-}
-
-static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
-                          struct sockaddr *address, int len, void *arg)
-{
-    struct ft_receiver *receiver = arg;
     struct ft_connection *c;
 
-    (void)listener;
-    (void)len;
     receiver->stats.connections++;
     /* Who says nothing keeps nobody out. */
     if (receiver->stats.connected >= receiver->config.connections_max &&
         (c = TAILQ_FIRST(&receiver->strangers)))
         evict(c, "too many connections, and it was the oldest that had not identified itself");
     if (receiver->stats.connected >= receiver->config.connections_max) {
-        reject(receiver, fd);
+        ft_receiver_reject(receiver, fd);
         return;
     }
     c = calloc(1, sizeof(*c));
     if (!c || !(c->deadline = ft_watch_once(receiver->loop, handle_deadline, c))) {
         free(c);
-        reject(receiver, fd);
+        ft_receiver_reject(receiver, fd);
         return;
     }
     c->receiver = receiver;
@@ -442,6 +433,18 @@ static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
     set_deadline(c, receiver->config.timeout_ns);
     bufferevent_enable(c->bev, EV_WRITE);
     ft_receiver_read(c);
+}
+
+static void handle_accept(struct evconnlistener *listener, evutil_socket_t fd,
+                          struct sockaddr *address, int len, void *arg)
+{
+    struct ft_receiver *receiver = arg;
+    struct ft_mono start = ft_mono_now();
+
+    (void)listener;
+    (void)len;
+    accept_one(receiver, fd, address);
+    ft_loop_step(receiver->loop, "records", start);
 }
 
 static void handle_accept_error(struct evconnlistener *listener, void *arg)

@@ -102,6 +102,9 @@ void ft_receiver_read(struct ft_connection *c);
 int ft_receiver_open_room(struct ft_receiver *receiver, void (*crowd_out)(struct ft_connection *c));
 void ft_receiver_close_room(struct ft_receiver *receiver);
 
+/* Says to whom there is no room for that, and closes the socket. */
+void ft_receiver_reject(struct ft_receiver *receiver, int fd);
+
 /* receiver_sources.c: the source that a HELLO names, made when it is new (*fresh); NULL without
  * memory. Another boot id begins its numbers anew. */
 struct ft_receiver_source *ft_receiver_find_source(struct ft_receiver *receiver,

@@ -12,7 +12,11 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "lib/base/writer.h"
+#include "lib/io/transport/frame.h"
 #include "lib/io/transport/receiver_impl.h"
 
 #define LOOK_AGAIN_NS INT64_C(1000000)
@@ -102,4 +106,19 @@ int ft_receiver_open_room(struct ft_receiver *receiver, void (*crowd_out)(struct
 void ft_receiver_close_room(struct ft_receiver *receiver)
 {
     ft_watch_free(receiver->relief);
+}
+
+void ft_receiver_reject(struct ft_receiver *receiver, int fd)
+{
+    struct ft_frame frame = {.type = FT_FRAME_REFUSE, .reason = "too many connections"};
+    struct ft_writer w;
+
+    receiver->stats.connections_refused++;
+    ft_writer_init(&w, FT_FRAME_REASON_BYTES_MAX);
+    ft_frame_write(&w, &frame);
+    /* Under TLS this would be no answer. */
+    if (!receiver->tls && ft_writer_ok(&w))
+        send(fd, w.bytes, w.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    ft_writer_free(&w);
+    close(fd);
 }

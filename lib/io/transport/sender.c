@@ -319,6 +319,8 @@ static void say_hello(struct ft_sender *sender)
 static void handle_event(struct bufferevent *bev, short what, void *arg)
 {
     struct ft_sender *sender = arg;
+    struct ft_loop *loop = sender->loop;
+    struct ft_mono start = ft_mono_now();
     char reason[FT_STREAM_TEXT_BYTES], ignored[FT_STREAM_TEXT_BYTES];
 
     if (what & BEV_EVENT_CONNECTED)
@@ -328,6 +330,7 @@ static void handle_event(struct bufferevent *bev, short what, void *arg)
     ft_stream_rest(bev, &sender->frame_max, handle_frame, sender, ignored);
     if (sender->bev == bev)
         drop_connection(sender, reason);
+    ft_loop_step(loop, "send", start);
 }
 
 static void handle_connected(void *arg, int fd, const char *reason)
