@@ -352,12 +352,11 @@ const char *ft_attach_next_name(const struct ft_attach *a, uint32_t *index)
     return reported ? reported->host : NULL;
 }
 
-void ft_attach_set_back(struct ft_attach *a, int64_t now_ms)
+bool ft_attach_set_back(struct ft_attach *a, int64_t now_ms, uint32_t *index, uint32_t addresses)
 {
     struct ft_attached *at;
-    uint32_t index = 0;
 
-    while ((at = ft_table_next(a->table, &index))) {
+    for (; addresses > 0 && (at = ft_table_next(a->table, index)); addresses--) {
         if (at->uncertain_ms > now_ms)
             at->uncertain_ms = now_ms;
         for (uint32_t i = 0; i < at->attachment_count; i++) {
@@ -369,6 +368,7 @@ void ft_attach_set_back(struct ft_attach *a, int64_t now_ms)
             p->last_ms -= ahead_ms;
         }
     }
+    return addresses == 0;
 }
 
 void ft_attach_forget(struct ft_attach *a,

@@ -74,8 +74,10 @@ const struct ft_attached *ft_attach_next(const struct ft_attach *attach, uint32_
 /* The host names reported, once for each address; likewise. */
 const char *ft_attach_next_name(const struct ft_attach *attach, uint32_t *index);
 
-/* The clock was set back: nothing was seen later than this. */
-void ft_attach_set_back(struct ft_attach *attach, int64_t now_ms);
+/* The clock was set back: nothing was seen later than this. In steps of so many addresses, from
+ * *index 0 on; true: there is more. */
+bool ft_attach_set_back(struct ft_attach *attach, int64_t now_ms, uint32_t *index,
+                        uint32_t addresses);
 
 /* Forgets what was seen at ports where no host can be, and with it the uncertainty that came of it.
  */

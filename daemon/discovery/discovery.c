@@ -127,14 +127,18 @@ void ft_discovery_touch(struct ft_discovery *d)
     d->dirty = d->some = true;
 }
 
+bool ft_discovery_set_back_step(struct ft_discovery *d, int64_t now_ms, uint32_t *index,
+                                uint32_t items)
+{
+    return d->attach && ft_attach_set_back(d->attach, now_ms, index, items);
+}
+
 void ft_discovery_set_back(struct ft_discovery *d, int64_t now_ms)
 {
     struct ft_known_link *link;
     uint32_t index = 0;
 
     d->unproven_ms = 0;
-    if (d->attach)
-        ft_attach_set_back(d->attach, now_ms);
     ft_reports_set_back(d->reports, now_ms);
     ft_down_ports_set_back(d->down_ports, now_ms);
     while ((link = ft_table_next(d->links, &index))) {

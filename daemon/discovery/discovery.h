@@ -63,7 +63,10 @@ void ft_discovery_see(struct ft_discovery *d, struct ft_crossings *crossings,
 /* They say something new: a build is due. */
 void ft_discovery_touch(struct ft_discovery *d);
 
-/* The clock that times come from was set back: nothing that is known is of later than this. */
+/* The clock that times come from was set back: nothing that is known is of later than this. First
+ * addresses, in steps of so many from *index 0 on; true: there is more. Then all else. */
+bool ft_discovery_set_back_step(struct ft_discovery *d, int64_t now_ms, uint32_t *index,
+                                uint32_t items);
 void ft_discovery_set_back(struct ft_discovery *d, int64_t now_ms);
 
 /* Whether something was reported since the last build that may change the topology, and that build

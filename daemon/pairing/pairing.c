@@ -65,6 +65,19 @@ void ft_pairing_free(struct ft_pairing *p)
     free(p);
 }
 
+bool ft_pairing_free_step(struct ft_pairing *p)
+{
+    struct ft_table *const tables[] = {p->ends,   p->buckets,   p->named,     p->sampled,
+                                       p->tuples, p->processes, p->addresses, p->ports,
+                                       p->hosts,  p->comms,     p->members};
+
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (ft_table_free_some(tables[i]))
+            return true;
+    ft_pairing_free(p);
+    return false;
+}
+
 int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *list, int64_t now_ms)
 {
     ft_pairing_finish(p);

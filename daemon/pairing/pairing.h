@@ -121,6 +121,9 @@ struct ft_pairing *ft_pairing_new(const struct ft_pairing_config *config,
                                   const struct ft_pairing_hooks *hooks);
 void ft_pairing_free(struct ft_pairing *p);
 
+/* Frees a part of one that is used no more; false: that was all, and it is gone. */
+bool ft_pairing_free_step(struct ft_pairing *p);
+
 /* A host's list. -EINVAL: a field that is needed is missing or cannot be, or it names more than
  * agents do at a time, and nothing of it was taken; -ENOSPC: some found no room. */
 int ft_pairing_list(struct ft_pairing *p, const Fabrictrace__QueuePairs *list, int64_t now_ms);

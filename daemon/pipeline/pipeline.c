@@ -13,8 +13,9 @@
 #include "daemon/pipeline/pipeline_impl.h"
 #include "daemon/plans/follower.h"
 
-#define RANKS_MAX  65536
-#define KEPT_BYTES ((size_t)64 << 20)
+#define RANKS_MAX    65536
+#define KEPT_BYTES   ((size_t)64 << 20)
+#define TABLES_PARTS 8 /* of 1,024 entries, that are freed at once */
 /* Longer gaps are skipped; no empty windows are published. */
 #define WINDOWS_GAP 60
 /* What waited in sockets while nobody drove us has come in after this time. */
@@ -175,6 +176,46 @@ void ft_pipeline_begin(struct ft_pipeline *p, int64_t now_ms)
     p->advanced_ms = 0;
 }
 
+/* Events that stand are cleared; false: that was all. */
+static bool clear_events(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
+{
+    uint32_t work;
+
+    while (ft_events_sweep_step(p->stages.events, &p->back_index, UINT32_MAX, now_ms, &work)) {
+        if (work >= items)
+            return true;
+        items -= work;
+    }
+    return false;
+}
+
+/* Forgets, in steps, most of what start_over() would; true: there is more. */
+static bool forget(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
+{
+    switch (p->back) {
+    case FT_PIPELINE_BACK_FLOWS:
+        if (ft_join_forget(p->stages.join, items))
+            return true;
+        p->back = FT_PIPELINE_BACK_EVENTS;
+        p->back_index = 0;
+        return true;
+    case FT_PIPELINE_BACK_EVENTS:
+        if (clear_events(p, now_ms, items))
+            return true;
+        p->back = FT_PIPELINE_BACK_ADDRESSES;
+        p->back_index = 0;
+        return true;
+    case FT_PIPELINE_BACK_ADDRESSES:
+        if (p->stages.discovery &&
+            ft_discovery_set_back_step(p->stages.discovery, now_ms, &p->back_index, items))
+            return true;
+        p->back = FT_PIPELINE_BACK_FLOWS;
+        p->back_index = 0;
+        break;
+    }
+    return false;
+}
+
 /* Hosts and pollers announce again whatever is there. */
 static void start_over(struct ft_pipeline *p, int64_t now_ms)
 {
@@ -184,6 +225,7 @@ static void start_over(struct ft_pipeline *p, int64_t now_ms)
     if (p->config.window.partials)
         ft_partials_restart(p->config.window.partials, window * p->config.join.window_ms);
     ft_window_complete_from(p->stages.window, now_ms, true);
+    /* Those that were raised meanwhile. */
     ft_events_sweep(p->stages.events, UINT32_MAX, now_ms);
     if (p->stages.wiring)
         ft_wiring_restart(p->stages.wiring);
@@ -229,7 +271,7 @@ static bool advance_windows(struct ft_pipeline *p, int64_t now_ms, uint32_t item
         if (ft_join_window(p->stages.join) == 0)
             return false;
         p->set_back |= went_back(p, now_ms);
-        if (p->set_back && ft_join_forget(p->stages.join, items))
+        if (p->set_back && forget(p, now_ms, items))
             return true;
         if (p->set_back)
             start_over(p, now_ms);
@@ -266,6 +308,15 @@ bool ft_pipeline_waits(struct ft_pipeline *p)
     return ft_pipeline_in_progress(p) || closes_late(p);
 }
 
+/* What queue pairs there were before the clock was set back. */
+static bool free_left(struct ft_pipeline *p)
+{
+    for (int i = 0; i < TABLES_PARTS && p->stages.left; i++)
+        if (!ft_pairing_free_step(p->stages.left))
+            p->stages.left = NULL;
+    return p->stages.left != NULL;
+}
+
 bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
 {
     bool more;
@@ -278,6 +329,7 @@ bool ft_pipeline_advance(struct ft_pipeline *p, int64_t now_ms, uint32_t items)
     if (p->stages.diagnoser && ft_diagnoser_looking(p->stages.diagnoser))
         return diagnose(p, now_ms, items);
     more = ft_ranks_age(p->stages.ranks, now_ms, items);
+    more |= free_left(p);
     if (p->stages.pairing && ft_pairing_sweep(p->stages.pairing, now_ms, items))
         return true;
     more |= diagnose(p, now_ms, items);

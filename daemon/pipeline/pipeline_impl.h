@@ -36,6 +36,13 @@ struct ft_pipeline_program {
     size_t packed_bytes;
 };
 
+/* What is being forgotten, in this order. */
+enum ft_pipeline_back {
+    FT_PIPELINE_BACK_FLOWS,
+    FT_PIPELINE_BACK_EVENTS,
+    FT_PIPELINE_BACK_ADDRESSES,
+};
+
 struct ft_pipeline {
     struct ft_pipeline_config config;
     struct ft_topology *base;     /* of the file */
@@ -60,9 +67,11 @@ struct ft_pipeline {
     struct ft_numbered numbers[FT_JOIN_BATCH];
     size_t gathered;
     bool recalling; /* what another daemon had */
-    bool set_back;  /* this host's clock was: flows are being forgotten */
-    bool hurry;     /* nothing that is in progress is waited for */
-    bool gap;       /* what comes next does not follow what came */
+    bool set_back;  /* this host's clock was: what was later is being forgotten */
+    enum ft_pipeline_back back;
+    uint32_t back_index;
+    bool hurry; /* nothing that is in progress is waited for */
+    bool gap;   /* what comes next does not follow what came */
 };
 
 /* Hooks of the join: a flow is judged, took another path, entered the fabric by a port that no link

@@ -192,6 +192,7 @@ void ft_stages_close(struct ft_stages *s)
     ft_window_free(s->window);
     ft_congestion_free(s->congestion);
     ft_pairing_free(s->pairing);
+    ft_pairing_free(s->left);
     ft_agents_free(s->agents);
     ft_losses_free(s->losses);
     ft_clocks_free(s->clocks);
@@ -226,6 +227,9 @@ void ft_stages_restart_pairing(struct ft_stages *s, const struct ft_pipeline_con
 
     if (!fresh)
         return;
-    ft_pairing_free(s->pairing);
+    /* Of one before it is still there. */
+    if (s->left)
+        ft_pairing_free(s->left);
+    s->left = s->pairing;
     s->pairing = fresh;
 }

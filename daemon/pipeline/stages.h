@@ -14,6 +14,7 @@ struct ft_stages {
     struct ft_slowest *slowest;
     struct ft_events *events;
     struct ft_pairing *pairing;     /* NULL: not used */
+    struct ft_pairing *left;        /* is being freed; NULL: none */
     struct ft_discovery *discovery; /* NULL: the file alone counts */
     struct ft_wiring *wiring;       /* NULL: cables are not looked at */
     struct ft_agents *agents;

@@ -13,6 +13,7 @@
 
 #define SUBJECT_BYTES 200
 #define MESSAGE_BYTES 1024
+#define CLEAR_WORK    50 /* to unpack, publish and free one: some 10 us, as so many looks */
 
 struct standing_key {
     uint32_t kind;
@@ -193,12 +194,23 @@ void ft_events_clear(struct ft_events *e, const Fabrictrace__Event *event, int64
 
 void ft_events_sweep(struct ft_events *e, uint32_t window, int64_t now_ms)
 {
-    struct standing *s;
-    uint32_t index = 0;
+    uint32_t index = 0, work;
 
-    while ((s = ft_table_next(e->table, &index)))
-        if (!s->held && s->window < window && (window == UINT32_MAX || s->paused++ >= s->pauses))
-            clear(e, s, now_ms);
+    while (ft_events_sweep_step(e, &index, window, now_ms, &work))
+        ;
+}
+
+bool ft_events_sweep_step(struct ft_events *e, uint32_t *index, uint32_t window, int64_t now_ms,
+                          uint32_t *work)
+{
+    struct standing *s = ft_table_next(e->table, index);
+
+    *work = 1;
+    if (!s || s->held || s->window >= window || (window != UINT32_MAX && s->paused++ < s->pauses))
+        return s != NULL;
+    clear(e, s, now_ms);
+    *work = CLEAR_WORK;
+    return true;
 }
 
 void ft_events_end(struct ft_events *e, Fabrictrace__Kind kind, uint32_t window, int64_t now_ms,

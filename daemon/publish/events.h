@@ -48,6 +48,11 @@ void ft_events_release(struct ft_events *events, int64_t now_ms);
  * FT_EVENTS_PAUSE_WINDOWS calls; UINT32_MAX: all but those that are held. */
 void ft_events_sweep(struct ft_events *events, uint32_t window, int64_t now_ms);
 
+/* The same in steps, from *index 0 on: looks at one event. *work is what that took, in looks;
+ * false: that was all. What is raised between steps in this window or later stays. */
+bool ft_events_sweep_step(struct ft_events *events, uint32_t *index, uint32_t window,
+                          int64_t now_ms, uint32_t *work);
+
 /* The condition (kind, subject) of an event is over: now, not at the end of the window. */
 void ft_events_clear(struct ft_events *events, const Fabrictrace__Event *event, int64_t now_ms);
 

@@ -468,3 +468,13 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
         l->placed++;
     return rc;
 }
+
+struct ft_pair_load ft_loads_pair_load(const void *arg, uint32_t port)
+{
+    const struct ft_load *load = &((const struct ft_loads *)arg)->link[port];
+
+    return (struct ft_pair_load){.bytes = load->bytes,
+                                 .variance = load->variance,
+                                 .flows = load->flows,
+                                 .elephants = load->elephants};
+}

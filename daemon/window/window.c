@@ -30,6 +30,7 @@ enum phase {
     PHASE_RHYTHMS,
     PHASE_HASHES,
     PHASE_END,
+    PHASE_EVENTS,
 };
 
 struct ft_window {
@@ -435,20 +436,9 @@ static void spend(uint32_t *items, uint32_t cost)
     *items -= *items > cost ? cost : *items - 1;
 }
 
-static struct ft_pair_load load_of(const void *arg, uint32_t port)
-{
-    const struct ft_load *load = &((const struct ft_loads *)arg)->link[port];
-
-    return (struct ft_pair_load){.bytes = load->bytes,
-                                 .variance = load->variance,
-                                 .flows = load->flows,
-                                 .elephants = load->elephants};
-}
-
-static void finish(struct ft_window *w)
+static void end_loads(struct ft_window *w)
 {
     const struct ft_topology *t = ft_join_topology(w->join);
-    const struct ft_pair_loads loads = {load_of, &w->loads};
     struct ft_events *events = w->config.origin || w->config.partials ? NULL : w->events;
 
     if (!w->config.origin)
@@ -457,7 +447,7 @@ static void finish(struct ft_window *w)
         ft_collisions_raise(&w->loads, w->join, w->events, w->number, &w->span,
                             w->config.victims_max);
     if (w->pairs)
-        ft_pair_links_end(w->pairs, &loads, t);
+        ft_pair_links_end(w->pairs, &(struct ft_pair_loads){ft_loads_pair_load, &w->loads}, t);
     if (w->config.partials)
         ft_partials_close(w->config.partials, w->span.start_ms);
     if (w->exporters && events) {
@@ -471,7 +461,12 @@ static void finish(struct ft_window *w)
     ft_lossy_links_close(w->lossy, w->join, events, w->number, &w->span, w->config.victims_max);
     if (w->detours)
         ft_detours_close(w->detours, ft_topology_fabric(t), w->events, w->number, &w->span);
-    ft_events_sweep(w->events, w->number, w->span.end_ms);
+    w->phase = PHASE_EVENTS;
+    w->cursor = 0;
+}
+
+static void finish(struct ft_window *w)
+{
     ft_join_close(w->join);
     w->last = w->span;
     w->stats.closed++;
@@ -570,7 +565,12 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
                 w->phase = PHASE_END;
             break;
         case PHASE_END:
-            finish(w);
+            end_loads(w);
+            break;
+        case PHASE_EVENTS:
+            if (!ft_events_sweep_step(w->events, &w->cursor, w->number, w->span.end_ms, &work))
+                finish(w);
+            spend(&items, work);
             break;
         case PHASE_IDLE:
             break;

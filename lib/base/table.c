@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -149,6 +151,32 @@ void ft_table_free(struct ft_table *t)
     free(t->slots);
     free(t->old);
     free(t);
+}
+
+bool ft_table_free_some(struct ft_table *t)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start, end;
+    size_t left;
+
+    if (!t || !t->slots)
+        return false;
+    if (t->slab_count == 0) {
+        free(t->slots);
+        t->slots = NULL;
+        return true;
+    }
+    t->slab_count--;
+    left = t->cap - ((size_t)t->slab_count << SLAB_BITS);
+    start = ((uintptr_t)t->slabs[t->slab_count] + page - 1) / page * page;
+    end = ((uintptr_t)t->slabs[t->slab_count] +
+           t->stride * (left < SLAB_ENTRIES ? left : SLAB_ENTRIES)) /
+          page * page;
+    /* The allocator may keep it until the last of its neighbours is free, and then give all of them
+     * back to the kernel at once, which takes long. */
+    if (start < end)
+        madvise((void *)start, end - start, MADV_DONTNEED);
+    free(t->slabs[t->slab_count]);
+    return true;
 }
 
 void ft_table_without_index(struct ft_table *t)

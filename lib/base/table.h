@@ -24,6 +24,10 @@ struct ft_table;
 struct ft_table *ft_table_new(size_t entry_bytes, size_t key_bytes, size_t cap, uint64_t seed);
 void ft_table_free(struct ft_table *table);
 
+/* Gives memory of 1,024 entries back, after which the table may only be freed: in steps, since one
+ * of hundreds of MiB takes long. Takes NULL. False: that was all. */
+bool ft_table_free_some(struct ft_table *table);
+
 /* Before the first insert: nobody will ask for the index of an entry, which has 8 bytes less then.
  */
 void ft_table_without_index(struct ft_table *table);

@@ -201,7 +201,7 @@ int main(int argc, char **argv)
     struct ft_pairing *p;
     struct swept unpaired, steady;
     int64_t now_ms = 1000000, apart_ms;
-    double start, first, again, moves, samples[2], ends;
+    double start, first, again, moves, samples[2], ends, all = 0, longest = 0;
 
     if (argc > 1)
         hosts = (uint32_t)strtoul(argv[1], NULL, 10);
@@ -246,6 +246,13 @@ int main(int argc, char **argv)
     moves = move(p, now_ms + 10000);
     printf("a host's address changes: %.3f ms; %.0f bytes an end\n", moves * 1e3,
            (double)ft_pairing_bytes(p) / ends);
-    ft_pairing_free(p);
+    first = cpu_s();
+    for (bool more = true; more; first = again) {
+        more = ft_pairing_free_step(p);
+        again = cpu_s();
+        all += again - first;
+        longest = again - first > longest ? again - first : longest;
+    }
+    printf("it is freed: %.1f ms, the longest step %.2f ms\n", all * 1e3, longest * 1e3);
     return 0;
 }

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "daemon/discovery/attach.h"
 #include "daemon/health/congestion.h"
 #include "daemon/window/partial.h"
+#include "lib/fabric/crossings.h"
 #include "tests/unit/leafspine.h"
 
 #define HOSTS     20000
@@ -23,6 +25,8 @@
 #define ELEPHANTS 100000
 #define SLICE     2000
 #define FLOWS     1000000
+#define ADDRESSES 280000
+#define PORTS_MAX 88000
 #define START_MS  INT64_C(1000000000)
 #define WINDOW_MS 10000
 
@@ -101,6 +105,8 @@ static void bench_congestion(void)
     struct ft_congestion *c = ft_congestion_new((size_t)HOSTS * PORTS);
     struct ft_events *events = ft_events_new(EVENTS, &emitter);
     struct ft_congestion_felt felt;
+    struct slices s = {.all = 0};
+    uint32_t index = 0, work;
     double start;
 
     if (!c || !events)
@@ -119,9 +125,10 @@ static void bench_congestion(void)
             abort();
     }
     printf("what the ports of a host felt: %.4f ms\n", (cpu_s() - start) * 10);
-    start = cpu_s();
-    ft_events_sweep(events, 2, START_MS);
-    say("7,000 events are swept out", cpu_s() - start, cpu_s() - start);
+    s.start = cpu_s();
+    for (bool more = true; more; spend(&s, work, more))
+        more = ft_events_sweep_step(events, &index, 2, START_MS, &work);
+    say("7,000 events are swept out", s.all, s.longest);
     ft_congestion_free(c);
     ft_events_free(events);
 }
@@ -176,6 +183,50 @@ static void bench_join(struct ft_topology *t, uint32_t flows)
     ft_join_free(join);
 }
 
+/* Addresses that samples found, and ports between which they found links. */
+static void bench_learnt(void)
+{
+    const struct ft_crossings_config config = {
+        .flows_max = 32768, .ports_max = PORTS_MAX, .rate_max = UINT32_MAX};
+    struct ft_attach *attach = ft_attach_new(ADDRESSES);
+    struct ft_crossings *crossings = ft_crossings_new(&config);
+    struct slices s;
+    uint32_t index = 0;
+    double start, took;
+
+    if (!attach || !crossings)
+        abort();
+    for (uint32_t i = 0; i < 4 * ADDRESSES; i++) {
+        const struct ft_ip address = leafspine_host_ip(i / 4 / 250, i / 4 % 250);
+        const struct ft_ip agent = leafspine_switch_ip(i % LEAVES);
+
+        ft_attach_entered(attach, &address, &agent, i % 64, START_MS + i % 4, false);
+    }
+    for (uint32_t i = 0; i < PORTS_MAX; i++) {
+        const struct ft_crossing c = {.agent = leafspine_switch_ip(i / 128),
+                                      .in = 1 + i % 128,
+                                      .out = 1 + (i + 1) % 128,
+                                      .flow = i % 30000,
+                                      .first_ms = START_MS,
+                                      .last_ms = START_MS,
+                                      .samples = 1,
+                                      .ttl = 64,
+                                      .listed = true};
+
+        ft_crossings_observe(crossings, &c);
+    }
+    s = (struct slices){.start = cpu_s()};
+    for (bool more = true; more; spend(&s, SLICE, more))
+        more = ft_attach_set_back(attach, START_MS - 100000, &index, SLICE);
+    say("280,000 addresses are set back", s.all, s.longest);
+    start = cpu_s();
+    ft_crossings_restart(crossings);
+    took = cpu_s() - start;
+    say("what was found of 88,000 ports is forgotten", took, took);
+    ft_attach_free(attach);
+    ft_crossings_free(crossings);
+}
+
 static void emit(struct ft_partial_said *said)
 {
     struct slices s = {.start = cpu_s()};
@@ -226,6 +277,7 @@ int main(int argc, char **argv)
     struct ft_topology *t = leafspine(LEAVES, SPINES, 1);
 
     bench_congestion();
+    bench_learnt();
     bench_partial(t);
     bench_join(t, argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : FLOWS);
     ft_topology_free(t);

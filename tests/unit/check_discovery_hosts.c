@@ -162,6 +162,7 @@ START_TEST(a_host_that_moves_is_followed_by_a_clock_that_was_set_back)
     build();
     ck_assert_str_eq(attached(ip), "leaf0/host0");
     now_ms -= 3600000;
+    ft_discovery_set_back_step(discovery, now_ms, &(uint32_t){0}, UINT32_MAX);
     ft_discovery_set_back(discovery, now_ms);
     send_all();
     build();

@@ -104,6 +104,7 @@ START_TEST(a_switch_goes_stale_by_a_clock_that_was_set_back)
     build();
     ck_assert_uint_eq(findings(FT_FINDING_NOTE, NULL, "", stale), 0);
     now_ms -= 3600000;
+    ft_discovery_set_back_step(discovery, now_ms, &(uint32_t){0}, UINT32_MAX);
     ft_discovery_set_back(discovery, now_ms);
     now_ms += INTERVAL_MS / 2;
     /* The poller, of the same clock, is heard at once. */

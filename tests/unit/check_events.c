@@ -270,7 +270,33 @@ START_TEST(over_the_cap_they_are_counted)
 }
 END_TEST
 
-FT_UNIT_MAIN("events", one_that_stands_is_published_twice, one_that_pauses_is_the_same,
-             a_cause_that_is_found_is_published, kind_and_subject_are_the_identity,
-             held_ones_outlast_windows_until_a_release, a_happening_does_not_stand,
-             over_the_cap_they_are_counted)
+/* What is raised between the steps of a sweep stays. */
+START_TEST(a_sweep_in_steps_clears_what_one_does)
+{
+    uint32_t index = 0, work, steps = 0, cleared = 0;
+    char subject[32];
+
+    setup(100);
+    for (int i = 0; i < 40; i++) {
+        snprintf(subject, sizeof(subject), "old%d", i);
+        raise_it(1, subject, "x", 1000);
+    }
+    while (ft_events_sweep_step(events, &index, 2, 3000, &work)) {
+        cleared += work > 1;
+        ck_assert_uint_eq(published.cleared, cleared);
+        snprintf(subject, sizeof(subject), "new%u", steps);
+        if (++steps <= 20)
+            raise_it(2, subject, "x", 2000);
+        if (steps == 5)
+            raise_it(2, "old39", "again", 2000);
+    }
+    ck_assert_uint_eq(cleared, 39);
+    ck_assert_uint_eq(ft_events_count(events), 21);
+    ft_events_free(events);
+}
+END_TEST
+
+FT_UNIT_MAIN("events", a_sweep_in_steps_clears_what_one_does, one_that_stands_is_published_twice,
+             one_that_pauses_is_the_same, a_cause_that_is_found_is_published,
+             kind_and_subject_are_the_identity, held_ones_outlast_windows_until_a_release,
+             a_happening_does_not_stand, over_the_cap_they_are_counted)

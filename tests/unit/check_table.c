@@ -246,7 +246,24 @@ START_TEST(a_table_that_grows_finds_all)
 }
 END_TEST
 
-FT_UNIT_MAIN("table", a_table_that_grows_finds_all, a_full_table_is_aged_in_short_steps,
-             entries_without_an_index_are_8_bytes_smaller, every_byte_of_a_key_counts,
-             finds_what_a_plain_array_holds, refuses_over_its_cap_and_counts,
-             iterates_in_the_order_of_inserts)
+START_TEST(a_large_table_is_freed_in_steps)
+{
+    struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), 5000, 7);
+    unsigned steps = 0;
+    bool fresh;
+
+    for (uint32_t i = 0; i < 3000; i++)
+        ck_assert_ptr_nonnull(ft_table_insert(t, &i, &fresh));
+    while (ft_table_free_some(t))
+        steps++;
+    ck_assert_uint_eq(steps, 4); /* three times 1,024 entries, and what finds them */
+    ck_assert(!ft_table_free_some(t));
+    ck_assert(!ft_table_free_some(NULL));
+    ft_table_free(t);
+}
+END_TEST
+
+FT_UNIT_MAIN("table", a_large_table_is_freed_in_steps, a_table_that_grows_finds_all,
+             a_full_table_is_aged_in_short_steps, entries_without_an_index_are_8_bytes_smaller,
+             every_byte_of_a_key_counts, finds_what_a_plain_array_holds,
+             refuses_over_its_cap_and_counts, iterates_in_the_order_of_inserts)

@@ -458,6 +458,7 @@ START_TEST(a_clock_that_is_set_back_learns_anew)
 {
     const int64_t ahead = START_MS + INT64_C(8) * 3600 * 1000;
     const struct ft_pipeline_stats *stats;
+    const char *cleared;
 
     open_pipeline(2, 4, 1);
     for (uint16_t i = 0; i < 3; i++)
@@ -476,10 +477,17 @@ START_TEST(a_clock_that_is_set_back_learns_anew)
         ck_assert(ft_pipeline_waits(pipeline));
         ck_assert_uint_eq(stats->restarts, 0);
     }
-    ck_assert(!ft_pipeline_advance(pipeline, START_MS, 1));
+    /* Then events are cleared, by themselves. */
+    while (!(cleared = line_with("\"collision\"", "leaf0"))) {
+        ck_assert(ft_pipeline_advance(pipeline, START_MS, 1));
+        ck_assert(ft_pipeline_waits(pipeline));
+    }
+    ck_assert_ptr_nonnull(strstr(cleared, "\"cleared\":true"));
+    ck_assert_uint_eq(stats->restarts, 0);
+    while (ft_pipeline_advance(pipeline, START_MS, 1))
+        ck_assert(ft_pipeline_waits(pipeline));
     ck_assert(!ft_pipeline_waits(pipeline));
     ck_assert_uint_eq(stats->restarts, 1);
-    ck_assert_ptr_nonnull(strstr(line_with("\"collision\"", "leaf0"), "\"cleared\":true"));
     observe(1, 0, 2, 8000000, 10, START_MS + 10, 0);
     close_window(START_MS);
     ck_assert_uint_eq(stats->restarts, 1);
