@@ -49,6 +49,28 @@ void ft_ranks_free(struct ft_ranks *r)
     free(r);
 }
 
+static bool is_process(const struct ft_ranks_member_entry *m, const char *host, uint32_t pid)
+{
+    return m->m.pid == pid && strncmp(m->m.host, host, sizeof(m->m.host) - 1) == 0;
+}
+
+/* Whether the rank is another process than this one: it has not left, and was heard of. */
+static bool is_anothers(const struct ft_ranks *r, const struct ft_ranks_member_entry *m,
+                        const char *host, uint32_t pid)
+{
+    return m && !m->m.closed && ft_ranks_within(r->now_ms, m->heard_ms, FT_RANKS_SILENT_MS) &&
+           !is_process(m, host, pid);
+}
+
+/* The same of who reports an operation, as far as the report says. */
+static bool reports_anothers(const struct ft_ranks *r, const struct ft_ranks_member_key *key,
+                             const Fabrictrace__Collective *c)
+{
+    const struct ft_ranks_member_entry *m = ft_table_find(r->members, key);
+
+    return m && is_anothers(r, m, c->host ? c->host : m->m.host, c->pid ? c->pid : m->m.pid);
+}
+
 int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c)
 {
     struct ft_ranks_member_key key;
@@ -58,8 +80,12 @@ int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c
         return -EINVAL;
     key = ft_ranks_member_key(c->comm_id, c->rank);
     m = ft_table_find(r->members, &key);
-    /* Another process has the rank by now. */
-    if (m && c->closed && m->m.pid != c->pid)
+    if (is_anothers(r, m, c->host, c->pid)) {
+        r->contested++;
+        return -EEXIST;
+    }
+    /* One that has left is not replaced by one that leaves. */
+    if (m && c->closed && !is_process(m, c->host, c->pid))
         return 0;
     if (!m)
         m = ft_ranks_insert(r, FT_RANKS_MEMBERS, &key);
@@ -67,7 +93,7 @@ int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c
         return -ENOSPC;
     m->heard_ms = r->now_ms;
     /* Another process: what its forerunner stood in is over. */
-    if (m->m.pid != c->pid)
+    if (!is_process(m, c->host, c->pid))
         m->m.progress = (struct ft_rank_progress){.time_ms = 0};
     memcpy(m->m.comm_id, key.comm_id, sizeof(key.comm_id));
     m->m.rank = c->rank;
@@ -221,6 +247,11 @@ static void note_qps(struct ft_ranks *r, const Fabrictrace__Collective *c,
         qp = ft_ranks_insert(r, FT_RANKS_QPS, &key);
         if (!qp)
             return;
+        /* It is one of another process. */
+        if (qp->src.comm_id[0] && reports_anothers(r, &qp->src, c)) {
+            r->contested++;
+            continue;
+        }
         qp->heard_ms = r->now_ms;
         qp->src = *src;
         qp->dst = p->peer;
@@ -306,6 +337,10 @@ int ft_ranks_collective(struct ft_ranks *r, const Fabrictrace__Collective *c)
     if (!c->comm_id || !c->has_rank || strlen(c->comm_id) >= FT_RANKS_ID || lists_too_much(c))
         return -EINVAL;
     own = ft_ranks_member_key(c->comm_id, c->rank);
+    if (reports_anothers(r, &own, c)) {
+        r->contested++;
+        return -EEXIST;
+    }
     note_dropped(r, c, &own);
     for (size_t i = 0; i < c->n_peers; i++) {
         const Fabrictrace__PeerTraffic *p = c->peers[i];
@@ -435,4 +470,9 @@ size_t ft_ranks_members(const struct ft_ranks *r)
 size_t ft_ranks_edges(const struct ft_ranks *r)
 {
     return ft_table_count(r->edges);
+}
+
+uint64_t ft_ranks_contested(const struct ft_ranks *r)
+{
+    return r->contested;
 }

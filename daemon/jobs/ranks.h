@@ -9,6 +9,10 @@
  * remote queue pair, so a flow between two hosts may serve several pairs of ranks: then all of them
  * are candidates, and none is said to be it.
  *
+ * A rank is the process that was the first to say so, until it left or was silent: what another
+ * one claims of it, or reports as it, is counted and not taken, as in a diagnosis
+ * (daemon/diagnosis/recent.h).
+ *
  * Communicators come and go for ever: a member that closed, or was not announced for two minutes,
  * serves no flow, is shown for another hour, and is replaced by others where the tables are
  * full. Times are the caller's Unix milliseconds. Owner: the caller. Thread: one.
@@ -85,8 +89,9 @@ struct ft_ranks;
 struct ft_ranks *ft_ranks_new(const struct ft_ranks_config *config);
 void ft_ranks_free(struct ft_ranks *ranks);
 
-/* Both take a record. -EINVAL when a needed field is missing or cannot be, or there are more peers
- * than agents list, -ENOSPC when a table is full: what found room is kept. */
+/* Both take a record. -EEXIST when another process is that rank; -EINVAL when a needed field is
+ * missing or cannot be, or there are more peers than agents list, -ENOSPC when a table is full:
+ * what found room is kept. */
 int ft_ranks_communicator(struct ft_ranks *ranks, const Fabrictrace__Communicator *c);
 int ft_ranks_collective(struct ft_ranks *ranks, const Fabrictrace__Collective *c);
 
@@ -127,5 +132,8 @@ const struct ft_rank_member *ft_ranks_member_at(const struct ft_ranks *ranks, ui
 const struct ft_rank_edge *ft_ranks_edge_at(const struct ft_ranks *ranks, uint32_t index);
 size_t ft_ranks_members(const struct ft_ranks *ranks);
 size_t ft_ranks_edges(const struct ft_ranks *ranks);
+
+/* Records of ranks that other processes are. */
+uint64_t ft_ranks_contested(const struct ft_ranks *ranks);
 
 #endif

@@ -88,6 +88,7 @@ struct ft_ranks {
     struct ft_table *members, *edges, *hosts, *qps;
     struct ft_ranks_search search[FT_RANKS_PHASES]; /* for each table */
     int64_t now_ms, swept_ms;
+    uint64_t contested;
     enum ft_ranks_phase phase;
     uint32_t index;
     bool sweeping;

@@ -222,10 +222,13 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
     return keep_loss(p, loss);
 }
 
-/* A collective goes out with what is known of its slowest peer; borrows the rest. */
-static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collective *in)
+/* A collective goes out with what is known of its slowest peer; borrows the rest. Of a rank that is
+ * another process nothing is known. */
+static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collective *in,
+                               bool contested)
 {
-    const struct ft_slowest_last *last = ft_slowest_take(p->stages.slowest, in, p->stages.pairs);
+    const struct ft_slowest_last *last =
+        contested ? NULL : ft_slowest_take(p->stages.slowest, in, p->stages.pairs);
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Collective out = *in;
     bool named = last && last->named;
@@ -249,11 +252,11 @@ static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collect
     p->emitter.record(p->emitter.arg, &record);
 }
 
-static void take_collective(struct ft_pipeline *p, const Fabrictrace__Collective *c)
+static void take_collective(struct ft_pipeline *p, const Fabrictrace__Collective *c, bool contested)
 {
     if (p->stages.diagnoser)
         ft_diagnoser_collective(p->stages.diagnoser, c, p->now_ms);
-    forward_collective(p, c);
+    forward_collective(p, c, contested);
 }
 
 /* Goes out also where this daemon has no room to remember it. */
@@ -272,15 +275,16 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
              : ft_ranks_collective(p->stages.ranks, record->collective);
     if (rc == -EINVAL)
         return FT_RECORD_INVALID;
-    if (p->stages.pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
+    if (p->stages.pairing && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR &&
+        rc != -EEXIST)
         ft_pairing_communicator(p->stages.pairing, record->communicator, p->now_ms);
     if (record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
-        take_collective(p, record->collective);
+        take_collective(p, record->collective, rc == -EEXIST);
     else
         p->emitter.record(p->emitter.arg, record);
     if (p->stages.diagnoser && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
         ft_diagnoser_communicator(p->stages.diagnoser, record->communicator);
-    return rc ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+    return rc && rc != -EEXIST ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
 }
 
 static enum ft_record_fate forward_progress(struct ft_pipeline *p,

@@ -34,8 +34,9 @@ static int join(struct ft_ranks *r, const char *comm, uint32_t rank, const char 
     return ft_ranks_communicator(r, &c);
 }
 
-/* An AllReduce over a ring in which a rank sends to one peer. */
-static int send(struct ft_ranks *r, const char *comm, uint32_t rank, uint32_t peer, uint32_t qp)
+/* An AllReduce over a ring in which a rank sends to one peer, by a process; 0: not known. */
+static int send_of(struct ft_ranks *r, const char *comm, uint32_t rank, uint32_t peer, uint32_t qp,
+                   uint32_t pid, const char *host)
 {
     Fabrictrace__Collective c = FABRICTRACE__COLLECTIVE__INIT;
     Fabrictrace__PeerTraffic p = FABRICTRACE__PEER_TRAFFIC__INIT, *list = &p;
@@ -48,7 +49,9 @@ static int send(struct ft_ranks *r, const char *comm, uint32_t rank, uint32_t pe
     c.bytes = 1000;
     c.op = (char *)(uintptr_t) "AllReduce";
     c.algo = (char *)(uintptr_t) "RING";
-    c.host = (char *)(uintptr_t)(rank % 2 ? "b" : "a");
+    c.host = (char *)(uintptr_t)host;
+    c.has_pid = pid != 0;
+    c.pid = pid;
     p.has_peer = p.has_sent_messages = true;
     p.peer = peer;
     p.sent_bytes = 1500;
@@ -58,6 +61,11 @@ static int send(struct ft_ranks *r, const char *comm, uint32_t rank, uint32_t pe
     c.peers = &list;
     c.n_peers = 1;
     return ft_ranks_collective(r, &c);
+}
+
+static int send(struct ft_ranks *r, const char *comm, uint32_t rank, uint32_t peer, uint32_t qp)
+{
+    return send_of(r, comm, rank, peer, qp, 0, rank % 2 ? "b" : "a");
 }
 
 static size_t match(const struct ft_ranks *r, const char *src, const char *dst, uint32_t pid,
@@ -104,6 +112,7 @@ START_TEST(how_far_a_member_is_is_kept)
     ft_ranks_progress(r, &in);
     m = ft_ranks_next_member(r, &index);
     ck_assert_int_eq(m->progress.time_ms, 0);
+    join(r, "aa", 0, "a", 12, true);
     join(r, "aa", 0, "a", 11, false);
     ft_ranks_progress(r, &in);
     ck_assert_int_eq(m->progress.time_ms, 1000);
@@ -113,6 +122,7 @@ START_TEST(how_far_a_member_is_is_kept)
     ck_assert_int_eq(m->progress.transfer_since_ms, 99);
     join(r, "aa", 0, "a", 11, false);
     ck_assert_int_eq(m->progress.time_ms, 1000);
+    join(r, "aa", 0, "a", 11, true);
     join(r, "aa", 0, "a", 13, false);
     ck_assert_int_eq(m->progress.time_ms, 0);
     ft_ranks_free(r);
@@ -189,7 +199,7 @@ START_TEST(a_closed_communicator_matches_nothing)
     join(r, "c0", 1, "b", 20, false);
     send(r, "c0", 0, 1, 0);
     /* Late word of a process that another has followed. */
-    ck_assert_int_eq(join(r, "c0", 0, "a", 9, true), 0);
+    ck_assert_int_eq(join(r, "c0", 0, "a", 9, true), -EEXIST);
     ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 1);
     ck_assert_int_eq(join(r, "c0", 0, "a", 10, true), 0);
     ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 0);
@@ -271,7 +281,7 @@ START_TEST(communicators_that_are_over_make_room)
         snprintf(b, sizeof(b), "b%u", i);
         ck_assert_int_eq(join(r, comm, 0, a, 10, false), 0);
         ck_assert_int_eq(join(r, comm, 1, b, 20, false), 0);
-        ck_assert_int_eq(send(r, comm, 0, 1, 17 + i), 0);
+        ck_assert_int_eq(send_of(r, comm, 0, 1, 17 + i, 10, a), 0);
         ck_assert_uint_eq(match(r, a, b, 0, UINT32_MAX, pairs), 1);
         ck_assert_str_eq(pairs[0].comm_id, comm);
         ck_assert_int_eq(join(r, comm, 0, a, 10, true), 0);
@@ -408,7 +418,7 @@ static struct ft_ranks *age_in_steps(uint32_t items, uint32_t *steps)
         snprintf(b, sizeof(b), "b%u", i);
         ck_assert_int_eq(join(r, comm, 0, a, 10, false), 0);
         ck_assert_int_eq(join(r, comm, 1, b, 20, false), 0);
-        ck_assert_int_eq(send(r, comm, 0, 1, 17 + i), 0);
+        ck_assert_int_eq(send_of(r, comm, 0, 1, 17 + i, 10, a), 0);
     }
     for (int minutes = 0; minutes < 62; minutes++) {
         ms += 60000;
@@ -419,7 +429,7 @@ static struct ft_ranks *age_in_steps(uint32_t items, uint32_t *steps)
             snprintf(b, sizeof(b), "b%u", i);
             join(r, comm, 0, a, 10, false);
             join(r, comm, 1, b, 20, false);
-            send(r, comm, 0, 1, 17 + i);
+            send_of(r, comm, 0, 1, 17 + i, 0, NULL);
         }
         while (ft_ranks_age(r, ms, items)) {
             snprintf(comm, sizeof(comm), "d%u", *steps % 20);
@@ -488,9 +498,55 @@ START_TEST(a_full_table_is_searched_bit_by_bit)
 }
 END_TEST
 
-FT_UNIT_MAIN("ranks", ageing_in_steps_forgets_the_same, a_full_table_is_searched_bit_by_bit,
-             a_clock_that_was_set_back, how_far_a_member_is_is_kept, one_pair_is_certain,
-             several_pairs_are_candidates, a_rank_of_a_process_that_is_not_known_is_not_certain,
+/* A job that says that it is ranks of another: of their host or of another one, by announcing them,
+ * closing them, or reporting operations and queue pairs of theirs. */
+START_TEST(a_rank_is_who_was_the_first)
+{
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    const struct ft_rank_member *m;
+
+    ft_ranks_at(r, 1000);
+    ck_assert_int_eq(join(r, "aa", 0, "a", 11, false), 0);
+    ck_assert_int_eq(join(r, "aa", 1, "b", 21, false), 0);
+    ck_assert_int_eq(send(r, "aa", 0, 1, 7), 0);
+    m = ft_ranks_member(r, "aa", 0);
+    ck_assert_int_eq(join(r, "aa", 0, "a", 66, false), -EEXIST);
+    ck_assert_int_eq(join(r, "aa", 0, "c", 11, false), -EEXIST);
+    ck_assert_int_eq(join(r, "aa", 0, "a", 66, true), -EEXIST);
+    ck_assert_str_eq(m->host, "a");
+    ck_assert_uint_eq(m->pid, 11);
+    ck_assert(!m->closed);
+    ck_assert_uint_eq(ft_ranks_contested(r), 3);
+    /* Another rank's operation, by host "b" as send() has it. */
+    ck_assert_int_eq(join(r, "aa", 3, "c", 31, false), 0);
+    ck_assert_int_eq(send(r, "aa", 3, 0, 9), -EEXIST);
+    ck_assert_uint_eq(ft_ranks_edges(r), 1);
+    ck_assert_uint_eq(ft_ranks_contested(r), 4);
+    /* A rank of its own, with the other's queue pair: of the pairs of those hosts it is one more,
+     * and the queue pair is of who was the first. */
+    ck_assert_int_eq(join(r, "bb", 2, "a", 66, false), 0);
+    ck_assert_int_eq(join(r, "bb", 1, "b", 22, false), 0);
+    ck_assert_int_eq(send_of(r, "bb", 2, 1, 7, 66, "a"), 0);
+    ck_assert_uint_eq(ft_ranks_contested(r), 5);
+    ck_assert_uint_eq(match(r, "a", "b", 0, 7, pairs), 1);
+    ck_assert_str_eq(pairs[0].comm_id, "aa");
+    ck_assert_uint_eq(pairs[0].src, 0);
+    /* It has left; and one that is silent has as well. */
+    ck_assert_int_eq(join(r, "aa", 0, "a", 11, true), 0);
+    ck_assert_int_eq(join(r, "aa", 0, "c", 66, false), 0);
+    ck_assert_str_eq(m->host, "c");
+    ft_ranks_at(r, 1000 + 120000);
+    ck_assert_int_eq(join(r, "aa", 1, "c", 67, false), 0);
+    ck_assert_uint_eq(ft_ranks_contested(r), 5);
+    ft_ranks_free(r);
+}
+END_TEST
+
+FT_UNIT_MAIN("ranks", a_rank_is_who_was_the_first, ageing_in_steps_forgets_the_same,
+             a_full_table_is_searched_bit_by_bit, a_clock_that_was_set_back,
+             how_far_a_member_is_is_kept, one_pair_is_certain, several_pairs_are_candidates,
+             a_rank_of_a_process_that_is_not_known_is_not_certain,
              a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
              of_a_known_process_its_own_pairs_are_named, too_many_peers_are_none,
              full_or_wrong_is_an_error, communicators_that_are_over_make_room,
