@@ -24,6 +24,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_ras \
 	tests/fuzz/fuzz_rdma \
 	tests/fuzz/fuzz_registry \
+	tests/fuzz/fuzz_request \
 	tests/fuzz/fuzz_response \
 	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
@@ -130,6 +131,10 @@ tests_fuzz_fuzz_registry_LDADD = lib/io/libftio.a lib/base/libftbase.a $(JANSSON
 tests_fuzz_fuzz_unpack_SOURCES = tests/fuzz/fuzz_unpack.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_unpack_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_unpack_LDADD = lib/io/libftio.a lib/base/libftbase.a $(ZLIB_LIBS) $(ZSTD_LIBS)
+
+tests_fuzz_fuzz_request_SOURCES = tests/fuzz/fuzz_request.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_request_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_request_LDADD = $(IO_LIBS)
 
 tests_fuzz_fuzz_response_SOURCES = tests/fuzz/fuzz_response.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_response_LDFLAGS = $(fuzz_ldflags)
