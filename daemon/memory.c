@@ -17,6 +17,7 @@
 #include "daemon/plans/follower.h"
 #include "daemon/probe/probe_list.h"
 #include "daemon/probe/prober.h"
+#include "daemon/publish/events.h"
 #include "daemon/service/check.h"
 #include "daemon/settings.h"
 #include "daemon/spread/spread.h"
@@ -37,7 +38,7 @@ enum {
     CROSSING_FLOW = 304,
     CROSSING_PORT = 1144 + 80,
     QUEUE_PAIR = 2100, /* in up to eight groups; and an eighth of an RDMA port */
-    EVENT = 6144,      /* with the victims of a collision */
+    EVENT = FT_EVENTS_BYTES,
     SWITCH = 512,
     FABRIC_PORT = 4608, /* a report's, twice a topology's, and discovery's while it builds one */
     SOURCE = 8192,      /* its account, clock and status; 16 RDMA ports of its host */

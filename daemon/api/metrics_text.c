@@ -236,6 +236,7 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     if (stages->second)
         write_second(p, stages->second);
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
+    ft_prom_one(p, FT_METRIC_EVENTS_SHORTENED, ft_events_shortened(stages->events));
     ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
     ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));
 }

@@ -13,6 +13,8 @@
 
 #define SUBJECT_BYTES 200
 #define MESSAGE_BYTES 1024
+#define FORM_BYTES    32                             /* of the allocator, for each */
+#define ENTRY_BYTES   (sizeof(struct standing) + 64) /* in the table */
 #define CLEAR_WORK    50 /* to unpack, publish and free one: some 10 us, as so many looks */
 
 struct standing_key {
@@ -35,6 +37,8 @@ struct standing {
 struct ft_events {
     struct ft_table *table;
     struct ft_emitter emitter;
+    size_t bytes, bytes_max; /* of packed forms */
+    uint64_t shortened;
     uint32_t releases;
     bool happens; /* what is published just now does not stand */
 };
@@ -46,6 +50,7 @@ struct ft_events *ft_events_new(size_t cap, const struct ft_emitter *emitter)
     if (!e)
         return NULL;
     e->emitter = *emitter;
+    e->bytes_max = cap * (FT_EVENTS_BYTES - ENTRY_BYTES);
     e->table = ft_table_new(sizeof(struct standing), sizeof(struct standing_key), cap, 0);
     if (!e->table) {
         free(e);
@@ -83,18 +88,45 @@ void ft_events_once(struct ft_events *e, const Fabrictrace__Event *event)
     e->happens = false;
 }
 
-static void keep(struct standing *s, const Fabrictrace__Event *event)
+static void drop(struct ft_events *e, struct standing *s)
 {
-    size_t len = fabrictrace__event__get_packed_size(event);
+    e->bytes -= s->packed ? s->packed_bytes + FORM_BYTES : 0;
+    free(s->packed);
+    s->packed = NULL;
+    s->packed_bytes = 0;
+}
+
+static void keep_form(struct ft_events *e, struct standing *s, const Fabrictrace__Event *event,
+                      size_t len)
+{
     uint8_t *packed = malloc(len ? len : 1);
 
     /* Without memory the older form stays: the event itself is not lost. */
     if (!packed)
         return;
     fabrictrace__event__pack(event, packed);
-    free(s->packed);
+    drop(e, s);
     s->packed = packed;
     s->packed_bytes = len;
+    e->bytes += len + FORM_BYTES;
+}
+
+static void keep(struct ft_events *e, struct standing *s, const Fabrictrace__Event *event)
+{
+    size_t len = fabrictrace__event__get_packed_size(event);
+    size_t others = e->bytes - (s->packed ? s->packed_bytes + FORM_BYTES : 0);
+    Fabrictrace__Evidence evidence;
+    Fabrictrace__Event brief = *event;
+
+    if (event->evidence && others + len + FORM_BYTES > e->bytes_max) {
+        evidence = *event->evidence;
+        evidence.n_victims = evidence.n_old_hops = evidence.n_new_hops = 0;
+        evidence.n_idle_ports = evidence.n_shut_ports = 0;
+        brief.evidence = &evidence;
+        len = fabrictrace__event__get_packed_size(&brief);
+        e->shortened++;
+    }
+    keep_form(e, s, &brief, len);
 }
 
 /* Of the members without flows that an event names; 0: it names none. */
@@ -134,7 +166,7 @@ static struct standing *raise_event(struct ft_events *e, uint32_t window, bool h
         s->cause = cause;
     }
     s->inherited = false;
-    keep(s, &now);
+    keep(e, s, &now);
     return s;
 }
 
@@ -177,7 +209,7 @@ static void clear(struct ft_events *e, struct standing *s, int64_t now_ms)
         event->message = text;
         fabrictrace__event__free_unpacked(event, NULL);
     }
-    free(s->packed);
+    drop(e, s);
     ft_table_remove(e->table, s);
 }
 
@@ -241,6 +273,7 @@ void ft_events_forget(struct ft_events *e)
 
     while ((s = ft_table_next(e->table, &index)))
         free(s->packed);
+    e->bytes = 0;
     ft_table_clear(e->table);
 }
 
@@ -261,7 +294,7 @@ static struct standing *take(struct ft_events *e, const Fabrictrace__Event *even
     s->held = s->inherited = false;
     s->pauses = s->paused = 0;
     s->cause = cause_of(event);
-    keep(s, event);
+    keep(e, s, event);
     return s;
 }
 
@@ -353,4 +386,9 @@ size_t ft_events_count(const struct ft_events *e)
 uint64_t ft_events_refused(const struct ft_events *e)
 {
     return ft_table_refused(e->table);
+}
+
+uint64_t ft_events_shortened(const struct ft_events *e)
+{
+    return e->shortened;
 }

@@ -6,8 +6,8 @@
  * comes to name links without flows that it did not name before.
  *
  * A condition is raised anew every window in which it holds; the sweep at the window's end clears
- * what was not, but of a condition that pauses with its traffic not before so many windows. Capped;
- * what is over the cap is counted. Thread: one.
+ * what was not, but of a condition that pauses with its traffic not before so many windows. Capped,
+ * in number and in bytes; what is over the cap is counted. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +16,10 @@
 #include "daemon/publish/emit.h"
 
 struct ft_events;
+
+/* Bytes that all take at most, for each of cap: where their last forms are longer, by names of
+ * victims and of paths, those that come then are kept without such lists. */
+#define FT_EVENTS_BYTES 6144
 
 struct ft_events *ft_events_new(size_t cap, const struct ft_emitter *emitter);
 void ft_events_free(struct ft_events *events);
@@ -85,5 +89,8 @@ bool ft_events_next(const struct ft_events *events, uint32_t *index,
                     void (*each)(void *arg, const Fabrictrace__Event *event), void *arg);
 size_t ft_events_count(const struct ft_events *events);
 uint64_t ft_events_refused(const struct ft_events *events);
+
+/* Forms that were kept without their lists. */
+uint64_t ft_events_shortened(const struct ft_events *events);
 
 #endif

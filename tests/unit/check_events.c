@@ -3,6 +3,7 @@
 
 #include "daemon/publish/events.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -296,7 +297,105 @@ START_TEST(a_sweep_in_steps_clears_what_one_does)
 }
 END_TEST
 
-FT_UNIT_MAIN("events", a_sweep_in_steps_clears_what_one_does, one_that_stands_is_published_twice,
-             one_that_pauses_is_the_same, a_cause_that_is_found_is_published,
-             kind_and_subject_are_the_identity, held_ones_outlast_windows_until_a_release,
-             a_happening_does_not_stand, over_the_cap_they_are_counted)
+#define VICTIMS 64
+
+/* Of names as long as they may be. */
+static void fill_victim(Fabrictrace__Victim *v, Fabrictrace__Flow *flow, Fabrictrace__Qp *qp)
+{
+    static char host[128], job[64];
+
+    memset(host, 'h', sizeof(host) - 1);
+    memset(job, 'j', sizeof(job) - 1);
+    fabrictrace__victim__init(v);
+    v->flow = flow;
+    v->qp = qp;
+    v->has_rate_bps = v->has_rate_lo_bps = v->has_src_rank = v->has_dst_rank = true;
+    v->rate_bps = v->rate_lo_bps = UINT64_C(800000000000);
+    v->src_host = v->dst_host = host;
+    v->job = job;
+    v->src_rank = v->dst_rank = 65535;
+    v->comm_id = (char *)(uintptr_t) "0123456789abcdef";
+    v->has_link_evidence = v->has_numbered_windows = v->has_resending_windows = true;
+    v->has_psn_back_samples = v->has_nak_samples = v->has_nak_windows = true;
+    v->psn_back_samples = v->nak_samples = UINT32_MAX;
+}
+
+/* Raises packet_loss on a link, with as many victims as there may be. */
+static void raise_long(unsigned link)
+{
+    static char text[128];
+    static uint8_t address[16] = {0xfd};
+    Fabrictrace__Event e = event("", "a message", 1000);
+    Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
+    Fabrictrace__Victim victims[VICTIMS], *list[VICTIMS];
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+    Fabrictrace__Qp qp = FABRICTRACE__QP__INIT;
+    char subject[64];
+
+    memset(text, 's', sizeof(text) - 1);
+    flow.has_src = flow.has_dst = flow.has_sport = flow.has_dport = flow.has_proto = true;
+    flow.src.data = flow.dst.data = address;
+    flow.src.len = flow.dst.len = sizeof(address);
+    flow.sport = flow.dport = 65535;
+    flow.proto = 17;
+    qp.has_local = qp.has_remote = true;
+    qp.local = qp.remote = 0xffffff;
+    for (unsigned i = 0; i < VICTIMS; i++)
+        fill_victim(list[i] = &victims[i], &flow, &qp);
+    snprintf(subject, sizeof(subject), "leaf%u/up%u", link / 32, link % 32);
+    evidence.switch_ = evidence.port = evidence.peer = evidence.peer_port = text;
+    evidence.victims = list;
+    evidence.n_victims = VICTIMS;
+    e.kind = FABRICTRACE__KIND__KIND_PACKET_LOSS;
+    e.subject = subject;
+    e.evidence = &evidence;
+    ft_events_raise(events, 1, &e);
+}
+
+/* Bytes of the heap. */
+static size_t held(void)
+{
+    const struct mallinfo2 m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+}
+
+static void count_victims(void *arg, const Fabrictrace__Event *e)
+{
+    *(size_t *)arg += e->evidence->n_victims;
+}
+
+/* Whoever has the longest names: as many as there may be take no more than the budget has for them,
+ * and each is published. */
+START_TEST(a_full_table_keeps_within_its_bytes)
+{
+    size_t before = held(), victims = 0;
+
+    setup(2000);
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < 2000; i++)
+            raise_long(i);
+    ck_assert_uint_eq(ft_events_count(events), 2000);
+    ck_assert_uint_eq(ft_events_refused(events), 0);
+    if (!FT_SANITIZED)
+        ck_assert_uint_le(held() - before, (size_t)2000 * FT_EVENTS_BYTES);
+    ck_assert_uint_eq(published.count, 2000);
+    ft_events_each(events, count_victims, &victims);
+    ck_assert_uint_ge(victims, 300 * VICTIMS);
+    ck_assert_uint_ge(ft_events_shortened(events), 1000);
+    /* Room is there again. */
+    ft_events_sweep(events, UINT32_MAX, 5000);
+    ck_assert_uint_eq(published.cleared, 2000);
+    victims = 0;
+    raise_long(0);
+    ft_events_each(events, count_victims, &victims);
+    ck_assert_uint_eq(victims, VICTIMS);
+    ft_events_free(events);
+}
+END_TEST
+
+FT_UNIT_MAIN("events", a_full_table_keeps_within_its_bytes, a_sweep_in_steps_clears_what_one_does,
+             one_that_stands_is_published_twice, one_that_pauses_is_the_same,
+             a_cause_that_is_found_is_published, kind_and_subject_are_the_identity,
+             held_ones_outlast_windows_until_a_release, a_happening_does_not_stand,
+             over_the_cap_they_are_counted)
