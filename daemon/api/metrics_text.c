@@ -28,6 +28,7 @@
 #include "daemon/publish/events.h"
 #include "daemon/publish/publish.h"
 #include "daemon/spread/spread.h"
+#include "daemon/window/lossy_links.h"
 #include "lib/io/http/http.h"
 #include "lib/io/transport/transport.h"
 #include "proto/json.h"
@@ -237,6 +238,8 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
         write_second(p, stages->second);
     ft_prom_one(p, FT_METRIC_EVENTS_REFUSED, ft_events_refused(stages->events));
     ft_prom_one(p, FT_METRIC_EVENTS_SHORTENED, ft_events_shortened(stages->events));
+    ft_prom_one(p, FT_METRIC_RESENDS_REFUSED,
+                ft_lossy_links_refused(ft_window_lossy(stages->window)));
     ft_prom_one(p, FT_METRIC_RANK_PAIRS_REFUSED, ft_pair_links_refused(stages->pairs));
     ft_prom_one(p, FT_METRIC_OPERATIONS_FORGOTTEN, ft_slowest_forgotten(stages->slowest));
 }

@@ -12,6 +12,7 @@
 #include "daemon/join/hints.h"
 #include "daemon/pipeline/pipeline_impl.h"
 #include "daemon/plans/follower.h"
+#include "daemon/window/lossy_links.h"
 
 #define RANKS_MAX    65536
 #define KEPT_BYTES   ((size_t)64 << 20)
@@ -92,7 +93,7 @@ static bool is_due(const struct ft_pipeline *p, int64_t now_ms)
 
 static bool resends(const void *arg, uint32_t port, struct ft_lossy_found *found)
 {
-    return ft_window_resends(arg, port, found);
+    return ft_lossy_links_judge(ft_window_lossy(arg), port, found);
 }
 
 /* What a diagnosis works with; the counters are those of the window before the one that is open. */

@@ -326,3 +326,8 @@ bool ft_lossy_links_judge(const struct ft_lossy_links *l, uint32_t port,
         }
     return l->lossy && ft_lossy_judge(l->lossy, port, found);
 }
+
+uint64_t ft_lossy_links_refused(const struct ft_lossy_links *l)
+{
+    return ft_resends_refused(l->resends);
+}

@@ -46,4 +46,7 @@ void ft_lossy_links_close(struct ft_lossy_links *l, const struct ft_join *join,
 bool ft_lossy_links_judge(const struct ft_lossy_links *l, uint32_t port,
                           struct ft_lossy_found *found);
 
+/* As ft_resends_refused(). */
+uint64_t ft_lossy_links_refused(const struct ft_lossy_links *l);
+
 #endif

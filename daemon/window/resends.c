@@ -9,8 +9,10 @@
 
 /* Samples that overtake each other no more often than that look like none that were sent again. */
 #define OVERTAKEN_MAX 0.02
-/* Of a source and a group, a kilobyte for 25 of them. Those without room do not count. */
+/* Of a source and a group, a kilobyte for 25 of them. Those without room do not count; for one more
+ * so many are looked at, whether they are of windows before. */
 #define COVERED_MAX 16384
+#define LOOKS       64
 #define LINKS_MAX   64
 
 /* Over which links of a group a source sampled flows in this window and the one before, a bit for
@@ -25,6 +27,9 @@ struct covered {
 
 struct ft_resends {
     struct ft_table *covered;
+    uint32_t hand; /* where a full table is looked at next */
+    uint32_t window;
+    uint64_t refused;
 };
 
 struct ft_resends *ft_resends_new(void)
@@ -53,6 +58,29 @@ void ft_resends_forget(struct ft_resends *r)
     ft_table_clear(r->covered);
 }
 
+static bool is_old(void *arg, void *entry)
+{
+    const struct ft_resends *r = arg;
+    const struct covered *c = entry;
+
+    return c->window + 1 < r->window;
+}
+
+static struct covered *covered_of(struct ft_resends *r, const struct covered_key *key,
+                                  uint32_t window)
+{
+    struct covered *c = ft_table_find(r->covered, key);
+    bool fresh;
+
+    r->window = window;
+    if (c)
+        return c;
+    if (ft_table_make_room(r->covered, &r->hand, LOOKS, is_old, r))
+        c = ft_table_insert(r->covered, key, &fresh);
+    r->refused += !c;
+    return c;
+}
+
 /* Notes that the source sampled a flow over a link. Whether it did over all links of its group. */
 static bool covers(struct ft_resends *r, const struct ft_topology *t, uint32_t source,
                    uint32_t port, uint32_t window)
@@ -61,11 +89,8 @@ static bool covers(struct ft_resends *r, const struct ft_topology *t, uint32_t s
     const struct covered_key key = {source, ft_topology_port(t, port)->group};
     uint64_t all =
         group->link_count < LINKS_MAX ? (UINT64_C(1) << group->link_count) - 1 : UINT64_MAX;
-    struct covered *c = group->link_count <= LINKS_MAX ? ft_table_find(r->covered, &key) : NULL;
-    bool fresh;
+    struct covered *c = group->link_count <= LINKS_MAX ? covered_of(r, &key, window) : NULL;
 
-    if (!c && group->link_count <= LINKS_MAX)
-        c = ft_table_insert(r->covered, &key, &fresh);
     if (!c)
         return false;
     if (c->window != window) {
@@ -119,4 +144,9 @@ struct ft_resent_samples ft_resends_of(struct ft_resends *r, const struct ft_joi
     if (!n || n->samples == 0)
         return (struct ft_resent_samples){0, 0};
     return none_overtaken ? (struct ft_resent_samples){n->samples, n->back} : sum;
+}
+
+uint64_t ft_resends_refused(const struct ft_resends *r)
+{
+    return r->refused;
 }

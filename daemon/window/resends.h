@@ -34,4 +34,7 @@ struct ft_resent_samples {
 struct ft_resent_samples ft_resends_of(struct ft_resends *r, const struct ft_join *join,
                                        const struct ft_flow *flow, uint32_t window);
 
+/* How often a source could not be followed at a group, without room: its samples did not count. */
+uint64_t ft_resends_refused(const struct ft_resends *r);
+
 #endif

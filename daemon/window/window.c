@@ -579,9 +579,9 @@ bool ft_window_step(struct ft_window *w, uint32_t items)
     return w->phase == PHASE_IDLE;
 }
 
-bool ft_window_resends(const struct ft_window *w, uint32_t port, struct ft_lossy_found *found)
+const struct ft_lossy_links *ft_window_lossy(const struct ft_window *w)
 {
-    return ft_lossy_links_judge(w->lossy, port, found);
+    return w->lossy;
 }
 
 struct ft_span ft_window_last(const struct ft_window *w)

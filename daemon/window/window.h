@@ -99,9 +99,9 @@ bool ft_window_step(struct ft_window *window, uint32_t items);
 void ft_window_publish_path(struct ft_window *window, struct ft_flow *flow, int64_t now_ms);
 
 /* What the last close found, for the API: spans of the last window, all 0 before the first. */
-/* How many flows over a port send packets again, by the window that closes, or closed last; false:
- * too few to judge. */
-bool ft_window_resends(const struct ft_window *w, uint32_t port, struct ft_lossy_found *found);
+/* Which links lose packets (daemon/window/lossy_links.h). */
+struct ft_lossy_links;
+const struct ft_lossy_links *ft_window_lossy(const struct ft_window *w);
 
 struct ft_span ft_window_last(const struct ft_window *window);
 

@@ -546,6 +546,14 @@ tests_unit_check_probed_SOURCES = tests/unit/check_probed.c tests/unit/join_rig.
 tests_unit_check_probed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_probed_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_resends
+TESTS += tests/unit/check_resends
+tests_unit_check_resends_SOURCES = tests/unit/check_resends.c tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_resends_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_resends_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+tests_unit_check_resends_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_join_again \
+	-Wl,--wrap=ft_join_topology
+
 check_PROGRAMS += tests/unit/check_lossy_victims
 TESTS += tests/unit/check_lossy_victims
 tests_unit_check_lossy_victims_SOURCES = tests/unit/check_lossy_victims.c tests/unit/join_rig.h \
