@@ -10,7 +10,7 @@
  * are candidates, and none is said to be it.
  *
  * A rank is the process that was the first to say so, until it left or was silent: what another
- * one claims of it, or reports as it, is counted and not taken, as in a diagnosis
+ * one says of it, or reports as it, is counted and not taken, as in a diagnosis
  * (daemon/diagnosis/recent.h).
  *
  * Communicators come and go for ever: a member that closed, or was not announced for two minutes,

@@ -95,7 +95,7 @@ double ft_loads_of_group(struct ft_loads *loads, const struct ft_topology *t, ui
 /* Keeps an elephant of a flow that another daemon has; its link counts it already. */
 void ft_loads_keep_elephant(struct ft_loads *loads, uint32_t port, const Fabrictrace__Victim *said);
 
-/* A link's load as the pairs of ranks are told (daemon/jobs/pair_links.h); arg: the loads. */
+/* A link's load for the links under pairs of ranks (daemon/jobs/pair_links.h); arg: the loads. */
 struct ft_pair_load ft_loads_pair_load(const void *arg, uint32_t port);
 
 #endif
