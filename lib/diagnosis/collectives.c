@@ -22,6 +22,7 @@
 #include "lib/diagnosis/stats.h"
 
 #define LIKE       4     /* communicators that a reference is made of */
+#define APART_MAX  512   /* series of one shape that are compared each with those apart from it */
 #define NOTICED    0.005 /* at all */
 #define FIRST      6     /* collectives that say what was usual where most are slow */
 #define SOON_RATIO 1.4   /* which are that much slower, */
@@ -128,15 +129,66 @@ static bool like(const struct ft_series *x, const struct ft_series *y)
            x->hosts == y->hosts;
 }
 
+/* Marks the members of a series; how many are marked so already. */
+static size_t mark(struct ft_series_survey *s, const struct ft_series *series, size_t as)
+{
+    const struct ft_matched *m = s->m;
+    size_t marked = 0;
+
+    ft_task_spend(m->task, 1 + series->members / 16);
+    for (size_t k = m->comm_members[series->comm]; k < m->comm_members[series->comm + 1]; k++) {
+        marked += s->count_of[m->members[k].process] == as;
+        s->count_of[m->members[k].process] = as;
+    }
+    return marked;
+}
+
+static bool is_marked(const struct ft_series_survey *s, const struct ft_series *series, size_t as)
+{
+    const struct ft_matched *m = s->m;
+
+    ft_task_spend(m->task, 1 + series->members / 16);
+    for (size_t k = m->comm_members[series->comm]; k < m->comm_members[series->comm + 1]; k++)
+        if (s->count_of[m->members[k].process] == as)
+            return true;
+    return false;
+}
+
+/* Communicators of one purpose divide the ranks: those with a rank in common have two, which may
+ * happen to be of one shape. Each is compared with those that share none of its ranks. */
+static void refer_apart(struct ft_series_survey *s, struct ft_series *series, size_t count)
+{
+    for (size_t k = 0; k < count && count <= APART_MAX; k++) {
+        size_t n = 0;
+
+        mark(s, &series[k], 2 + k);
+        for (size_t i = 0; i < count; i++)
+            if (i == k || !is_marked(s, &series[i], 2 + k))
+                s->room[n++] = series[i].median;
+        if (n >= LIKE)
+            series[k].usual = ft_median(s->room, n);
+    }
+}
+
 /* With enough of its like, they say what is usual. */
 static void refer(struct ft_series_survey *s)
 {
     for (size_t i = 0, n; i < s->series_count; i += n) {
-        for (n = 0; i + n < s->series_count && like(&s->series[i], &s->series[i + n]); n++)
+        size_t shared = 0;
+        double usual;
+
+        memset(s->count_of, 0, s->m->process_count * sizeof(*s->count_of));
+        for (n = 0; i + n < s->series_count && like(&s->series[i], &s->series[i + n]); n++) {
             s->room[n] = s->series[i + n].median;
-        for (size_t k = 0; n >= LIKE && k < n; k++)
-            s->series[i + k].usual = ft_median(s->room, n);
+            shared += mark(s, &s->series[i + n], 1);
+        }
+        if (n >= LIKE && shared)
+            refer_apart(s, &s->series[i], n);
+        usual = n >= LIKE && !shared ? ft_median(s->room, n) : 0;
+        for (size_t k = 0; usual > 0 && k < n; k++)
+            s->series[i + k].usual = usual;
     }
+    memset(s->count_of, 0, s->m->process_count * sizeof(*s->count_of));
 }
 
 /* Where nothing else is there to compare it with: whether a series became slow soon after it began,
