@@ -12,6 +12,13 @@
 
 /* Values that a median is taken of. */
 #define SAMPLES 256
+/* A rank repeats itself after as many rows where so many of the newest are as they were then: the
+ * same operation, after about as long in none; and at least once more before that. */
+#define REPEATS_MAX   1024
+#define REPEATS_ROWS  64
+#define REPEATS_SHARE 0.9
+#define REPEATS_RATIO 2
+#define NO_TIME       0.03 /* of the longest usual time in no operation: as good as none */
 
 static bool ended(const struct ft_operation *op)
 {
@@ -119,6 +126,58 @@ static bool answers(const struct ft_matched *m, const struct ft_operation *op,
     return op->peer == other->process && m->kinds[op->function] != m->kinds[other->function];
 }
 
+/* A process's own time before a row of its own that is not its first. */
+static double own_before(const struct ft_matched *m, size_t i)
+{
+    return (double)(m->own_ns[i] - m->own_ns[i - 1]);
+}
+
+static bool repeats(const struct ft_matched *m, size_t i, size_t before, double none_ns)
+{
+    const struct ft_operation *op = &m->op[i], *other = &m->op[before];
+    double own = own_before(m, i), own_then = own_before(m, before);
+
+    return op->comm == other->comm && op->function == other->function && op->peer == other->peer &&
+           op->bytes == other->bytes && own <= REPEATS_RATIO * own_then + none_ns &&
+           own_then <= REPEATS_RATIO * own + none_ns;
+}
+
+/* After how many rows a process repeats itself; 0: it does not. */
+static size_t round_of(const struct ft_matched *m, uint32_t process)
+{
+    size_t first = m->first[process] + 1, end = m->first[process + 1], rows, same;
+    double values[SAMPLES], none_ns;
+
+    for (rows = 0; rows < SAMPLES && end > first + rows; rows++)
+        values[rows] = own_before(m, end - 1 - rows);
+    none_ns = NO_TIME * ft_quantile(values, rows, REPEATS_SHARE);
+    for (size_t lag = 1; lag <= REPEATS_MAX && end >= first + 2 * lag; lag++) {
+        rows = end - first - lag;
+        rows = rows < REPEATS_ROWS ? rows : REPEATS_ROWS;
+        rows = rows < lag ? lag : rows;
+        same = 0;
+        for (size_t i = end - rows; i < end; i++)
+            same += repeats(m, i, i - lag, none_ns);
+        ft_task_spend(m->task, 1 + rows / 8);
+        if ((double)same >= REPEATS_SHARE * (double)rows)
+            return lag;
+    }
+    return 0;
+}
+
+uint64_t ft_habits_own_next(const struct ft_matched *m, uint32_t process)
+{
+    size_t lag = round_of(m, process), count = 0;
+    double values[SAMPLES];
+
+    if (lag == 0)
+        return FT_OPERATIONS_NEVER;
+    for (size_t i = m->first[process + 1]; i > m->first[process] + lag && count < SAMPLES; i -= lag)
+        if (i - lag > m->first[process])
+            values[count++] = own_before(m, i - lag);
+    return (uint64_t)ft_median(values, count);
+}
+
 uint64_t ft_habits_own(const struct ft_matched *m, uint32_t process, uint32_t row)
 {
     double values[SAMPLES];
@@ -150,21 +209,13 @@ static uint64_t transfer_of(const struct ft_matched *m, uint32_t row, size_t i)
     return least < most ? least : most;
 }
 
-/* Pairs, or groups of its communicator, among which those like the row are. */
-static void range_of(const struct ft_matched *m, uint32_t row, size_t *first, size_t *end)
-{
-    bool pairs = m->group_of[row] == FT_OPERATIONS_NONE;
-
-    *first = pairs ? 0 : m->comm_groups[m->op[row].comm];
-    *end = pairs ? m->pair_count : m->comm_groups[m->op[row].comm + 1];
-}
-
 uint64_t ft_habits_transfer(const struct ft_matched *m, uint32_t row)
 {
+    bool pairs = m->group_of[row] == FT_OPERATIONS_NONE;
+    size_t first = pairs ? 0 : m->comm_groups[m->op[row].comm];
+    size_t end = pairs ? m->pair_count : m->comm_groups[m->op[row].comm + 1];
     uint64_t longest = 0;
-    size_t first, end;
 
-    range_of(m, row, &first, &end);
     for (size_t i = first; i < end; i++) {
         uint64_t ns = transfer_of(m, row, i);
 
@@ -173,23 +224,6 @@ uint64_t ft_habits_transfer(const struct ft_matched *m, uint32_t row)
         longest = ns > longest ? ns : longest;
     }
     return longest;
-}
-
-uint64_t ft_habits_usual(const struct ft_matched *m, uint32_t row)
-{
-    double values[SAMPLES];
-    size_t count = 0, first, end;
-
-    range_of(m, row, &first, &end);
-    for (size_t i = end; i > first && count < SAMPLES; i--) {
-        uint64_t ns = transfer_of(m, row, i - 1);
-
-        if (i % 16 == 0)
-            ft_task_spend(m->task, 1);
-        if (ns > 0)
-            values[count++] = (double)ns;
-    }
-    return (uint64_t)ft_median(values, count);
 }
 
 uint64_t ft_habits_longest_own(const struct ft_matched *m, uint32_t process)

@@ -17,8 +17,7 @@
 #include "lib/diagnosis/order.h"
 #include "lib/diagnosis/waits.h"
 
-/* How many times as long as ever before is a hang, whatever else happens in the job; and how much
- * longer is one in any case. */
+/* So many times as long as ever before is a hang, and so much longer is one in any case. */
 #define CERTAIN         3
 #define CERTAIN_MORE_NS UINT64_C(600000000000)
 /* Transfers end together to within the skew of clocks. */
@@ -43,6 +42,7 @@ struct hangs {
     bool *known;  /* nodes that are reported already, or lead to an end */
     bool ahead;   /* hosts call ahead: who is in an operation may not have begun it */
     bool no_more; /* nothing is known of the time after the newest row */
+    bool closed;  /* so it is, and starts are when operations begin */
 };
 
 /* Who waits for a root, or for either end of a transfer. */
@@ -128,8 +128,7 @@ static uint64_t age_of(const struct hangs *h, uint32_t row)
  * long ago. It is certain after a while; earlier where all of the job waits for it, though few
  * ranks are in it. Where it has ended for others, the rows of those in it may end sooner than
  * theirs. A table that ends as soon as all of the job waits for it was made of a job that stands,
- * or was cut there; a send that others wait for should have ended, too, as all wait for one or
- * another most of the time. */
+ * or was cut there. */
 static double stands(const struct hangs *h, uint64_t age, uint32_t row, size_t members, bool ended)
 {
     uint64_t longest_ns = ft_habits_transfer(h->m, row);
@@ -140,10 +139,7 @@ static double stands(const struct hangs *h, uint64_t age, uint32_t row, size_t m
         return 0.9;
     if (age > 2 * longest_ns && 2 * members <= h->m->process_count && all_wait(h))
         return 0.7;
-    return h->no_more && !h->ahead && all_wait(h) &&
-                   (h->m->group_of[row] != FT_OPERATIONS_NONE || age >= ft_habits_usual(h->m, row))
-               ? ENDS_THERE
-               : 0;
+    return h->closed && all_wait(h) ? ENDS_THERE : 0;
 }
 
 /* The longest way to the root; of one that is too long what is nearest to the root. */
@@ -210,10 +206,12 @@ static int judge_process(const struct hangs *h, uint32_t process)
     uint64_t elapsed = since(h->now_ns[process], h->waits->last_ns[process]), wait = waited(h);
     const struct ft_habits *habits = &h->habits;
     uint64_t own = ft_habits_own(h->m, process, awaited(h)), late = habits->late_max_ns[process];
+    uint64_t next = h->closed ? ft_habits_own_next(h->m, process) : FT_OPERATIONS_NEVER;
 
     if (elapsed > certain(habits->own_max_ns) && wait > certain(habits->wait_max_ns) &&
         wait > certain(own) && wait > SKEW_NS)
         return 1;
+    own = next < FT_OPERATIONS_NEVER ? next : own;
     if ((double)elapsed < (h->no_more ? ABOUT : 1) * (double)own ||
         (late > CERTAIN * habits->late_usual_ns && wait < CERTAIN * late / 2))
         return -1;
@@ -299,14 +297,17 @@ static int find_stopped(struct hangs *h)
     }
     /* No time has passed since: then nobody may be at work but one that is waited for, or all of
      * its host. */
-    if (count == 0 || !one_host || stuck + count < h->m->process_count || stuck <= count ||
+    if (count == 0 || !one_host || stuck + count < h->m->process_count || stuck < count ||
         (count > 1 && count < ft_habits_host_ranks(h->m, *roots)))
         return 0;
     for (size_t i = 0; i < count; i++) {
+        bool known = h->closed && ft_habits_own_next(h->m, roots[i]) < FT_OPERATIONS_NEVER;
+
         reach(h, roots[i], FT_OPERATIONS_NONE);
-        if (judge_process(h, roots[i]) < 0 || (stuck < 2 && count == 1) ||
-            (count > 1 && since(h->now_ns[roots[i]], w->last_ns[roots[i]]) <=
-                              ft_habits_longest_own(h->m, roots[i])))
+        if (judge_process(h, roots[i]) < 0 || (stuck == count && !known) ||
+            (count > 1 && !known &&
+             since(h->now_ns[roots[i]], w->last_ns[roots[i]]) <=
+                 ft_habits_longest_own(h->m, roots[i])))
             return 0;
     }
     reach(h, *roots, FT_OPERATIONS_NONE);
@@ -575,6 +576,7 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnos
     if (h.waits && h.now_ns && ft_habits_init(&h.habits, m) == 0) {
         h.ahead = ft_starts_are_calls(m);
         h.no_more = now_ns <= ft_operations_newest_ns(m->ops);
+        h.closed = h.no_more && !h.ahead;
         h.reached = calloc(h.waits->node_count + 1, sizeof(*h.reached));
         h.toward = calloc(h.waits->node_count + 1, sizeof(*h.toward));
         h.known = calloc(h.waits->node_count + 1, sizeof(*h.known));

@@ -69,6 +69,10 @@ void ft_habits_free(struct ft_habits *habits);
  * send or receive that the row of another waits in. */
 uint64_t ft_habits_own(const struct ft_matched *m, uint32_t process, uint32_t row);
 
+/* The same before its next one, where its rows repeat themselves, from where it was in them before;
+ * FT_OPERATIONS_NEVER: they do not. */
+uint64_t ft_habits_own_next(const struct ft_matched *m, uint32_t process);
+
 /* The longest that a process was in no operation. The ranks of a host may work in step: then all of
  * them, so many, are away from the others at once. */
 uint64_t ft_habits_longest_own(const struct ft_matched *m, uint32_t process);
@@ -77,8 +81,5 @@ size_t ft_habits_host_ranks(const struct ft_matched *m, uint32_t process);
 /* The longest that the communicator of a row took for a function like it when all were there; 0:
  * none has ended. */
 uint64_t ft_habits_transfer(const struct ft_matched *m, uint32_t row);
-
-/* What it took lately, the median. */
-uint64_t ft_habits_usual(const struct ft_matched *m, uint32_t row);
 
 #endif

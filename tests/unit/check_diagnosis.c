@@ -128,8 +128,8 @@ START_TEST(the_last_operation_does_not_end)
 }
 END_TEST
 
-/* The trace ends while two ranks of a host, or all of them, still compute: they are not late yet.
- */
+/* The trace ends while two ranks of a host still compute: they are not late yet. Where all of its
+ * ranks do, for as long as usual, it may have stopped. */
 START_TEST(two_are_under_way)
 {
     for (uint32_t whole = 0; whole < 2; whole++) {
@@ -141,7 +141,13 @@ START_TEST(two_are_under_way)
             if (whole ? r < 4 : r != 4 && r != 6)
                 row(r, "world", "AllReduce", STEPS, FT_OPERATIONS_NEVER, FT_OPERATIONS_NONE);
         }
-        diagnose(0);
+        diagnose(whole);
+        if (whole) {
+            ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_NONCOMM_HANG);
+            ck_assert_uint_eq(found.items[0].process, 4);
+            ck_assert_uint_eq(found.items[0].others, 3);
+            ck_assert_double_eq_tol(found.items[0].confidence, 0.7, 1e-9);
+        }
         teardown();
     }
 }
