@@ -128,7 +128,7 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
     struct ft_matched *m = ft_matched_new(ops);
     struct ft_diagnoses stops = {0};
     /* What is over is said of a table that ends there. */
-    bool is_over = now_ns <= ft_operations_newest_ns(ops);
+    bool ended = now_ns <= ft_operations_newest_ns(ops);
     int rc = m ? 0 : -ENOMEM;
 
     *found = (struct ft_diagnoses){0};
@@ -136,12 +136,12 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
         rc = ft_find_mismatches(m, &stops);
     if (rc == 0 && stops.count == 0)
         rc = ft_find_hangs(m, now_ns, &stops);
-    if (rc == 0 && stops.count == 0 && is_over)
+    if (rc == 0 && stops.count == 0 && ended)
         rc = ft_find_swapped(m, &stops);
     if (rc == 0)
         keep_first_mismatch(&stops);
     if (rc == 0)
-        rc = ft_find_late(m, found);
+        rc = ft_find_late(m, ended, found);
     if (rc == 0 && found->count == 0)
         rc = ft_find_late_senders(m, found);
     if (rc == 0 && found->count == 0)
@@ -154,7 +154,7 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
         join_mixed(found);
         join_hosts(m, found);
     }
-    if (rc == 0 && is_over && !has_late(found))
+    if (rc == 0 && ended && !has_late(found))
         rc = ft_find_late_once(m, found);
     if (rc == 0)
         rc = add_stops(found, &stops);

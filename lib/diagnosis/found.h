@@ -2,6 +2,8 @@
 #ifndef FT_DIAGNOSIS_FOUND_H
 #define FT_DIAGNOSIS_FOUND_H
 /* The steps of a diagnosis: each adds what it finds. -ENOMEM. */
+#include <stdbool.h>
+
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/matched.h"
 
@@ -10,8 +12,8 @@ int ft_find_mismatches(const struct ft_matched *m, struct ft_diagnoses *found);
 /* Two collectives that one rank called in another order: of a table in which nothing stands. */
 int ft_find_swapped(const struct ft_matched *m, struct ft_diagnoses *found);
 
-/* Slow outside of communication, and in it. */
-int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found);
+/* Slow outside of communication, and in it. ended: nothing is added to the table any more. */
+int ft_find_late(const struct ft_matched *m, bool ended, struct ft_diagnoses *found);
 /* The same in jobs without collectives. */
 int ft_find_late_senders(const struct ft_matched *m, struct ft_diagnoses *found);
 /* Late against their own past alone: where the comparison with others finds none. */

@@ -40,19 +40,26 @@
 #include "lib/diagnosis/wander.h"
 #include "lib/diagnosis/work_pace.h"
 
-#define GROUPS_MIN  12
-#define EXCESS      0.10 /* of the own time of its like */
-#define EXCESS_TWO  0.20 /* where there is one like it alone, over BLOCKS_TWO */
-#define EXCESS_SOON 0.60 /* and over fewer: lengths of inputs differ by chance */
-#define BLOCKS_TWO  24
-#define RELEVANT    0.03 /* of the total time */
-#define OFTEN       0.8
-#define SIGMAS_LIKE 5
-#define ODD         3   /* times what any other differs by throughout */
-#define STEPS       2   /* a spread of more than so many times that of the steps is a trend */
-#define FELT        0.3 /* of its excess, that others wait */
-#define ALIKE_MIN   4   /* members that show whether they are alike */
-#define CULPRITS    2   /* more at once, on several hosts, are another kind of rank */
+#define GROUPS_MIN   12
+#define GROUPS_FEW   5    /* of a table that has ended: more do not come */
+#define EXCESS       0.10 /* of the own time of its like */
+#define EXCESS_TWO   0.20 /* where there is one like it alone, over BLOCKS_TWO */
+#define EXCESS_SOON  0.60 /* and over fewer: lengths of inputs differ by chance */
+#define EXCESS_SURE  0.30 /* which varies by so little, over few or many, that it is no chance */
+#define SURE         30
+#define BRIEF_MIN    4 /* blocks of a table that has hardly more of them */
+#define BRIEF_MOST   16
+#define BRIEF_GROUPS 1024 /* with more, there are more blocks */
+#define EXCESS_BRIEF 0.5  /* of its excess in any block is more than that of any other */
+#define BLOCKS_TWO   24
+#define RELEVANT     0.03 /* of the total time */
+#define OFTEN        0.8
+#define SIGMAS_LIKE  5
+#define ODD          3   /* times what any other differs by throughout */
+#define STEPS        2   /* a spread of more than so many times that of the steps is a trend */
+#define FELT         0.3 /* of its excess, that others wait */
+#define ALIKE_MIN    4   /* members that show whether they are alike */
+#define CULPRITS     2   /* more at once, on several hosts, are another kind of rank */
 
 static bool complete(const struct ft_gathering *group, size_t members)
 {
@@ -163,9 +170,49 @@ static bool is_late(const struct ft_work_pace *p, struct ft_suspect *c)
         felt = fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
     c->excess = excess;
     c->sigmas = excess / (1.2533 * fmax(spread, 1e-3) / sqrt((double)n));
+    if (likes < 2 && c->sigmas >= SURE)
+        need = fmin(need, EXCESS_SURE);
     return excess >= need && sum / (double)n >= need && c->sigmas >= FT_SUSPECTS_SIGMAS &&
            excess >= SIGMAS_LIKE * usual && felt >= FELT * excess * p->base &&
            (!p->apart || are_alike(p, c));
+}
+
+/* Few blocks have no spread to speak of: a member is late where its own time is longer in each of
+ * them, by far, than that of any of its like is in any. */
+static bool is_late_briefly(const struct ft_work_pace *p, struct ft_suspect *c)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    const double *excess = p->excess + c->position * p->blocks;
+    double least = INFINITY, most = 0, felt;
+    size_t likes = 0;
+
+    c->excess = middle_of(p, p->excess, c->position, c->first, c->end, NULL);
+    while (c->first < c->end && excess[c->first] < EXCESS_BRIEF * c->excess)
+        c->first++;
+    while (c->end > c->first && excess[c->end - 1] < EXCESS_BRIEF * c->excess)
+        c->end--;
+    if (c->end - c->first < BRIEF_MIN)
+        return false;
+    for (size_t b = c->first; b < c->end; b++)
+        least = fmin(least, excess[b]);
+    for (size_t j = 0; j < p->members; j++) {
+        if (j == c->position ||
+            p->roles[member[j].process] != p->roles[member[c->position].process])
+            continue;
+        likes++;
+        ft_task_spend(p->m->task, 1 + p->blocks / 16);
+        for (size_t b = 0; b < p->blocks; b++)
+            most = fmax(most, p->excess[j * p->blocks + b]);
+    }
+    felt = middle_of(p, p->late, c->position, c->first, c->end, NULL);
+    if (p->m->pair_count > 0 && !p->beside)
+        felt = fmax(felt, spared_of(p, c));
+    c->felt_ns = felt;
+    if (likes < 2)
+        felt = fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
+    c->sigmas = FT_SUSPECTS_SIGMAS;
+    return least >= EXCESS_SURE && most < EXCESS_BRIEF * least && likes > 0 &&
+           felt >= FELT * c->excess * p->base && c->excess * p->base >= RELEVANT * p->wall_base;
 }
 
 /* How many others do the same work, counted up to most. */
@@ -273,7 +320,7 @@ static int search(struct ft_work_pace *p, struct ft_suspects *seen)
         if (likes_of(p, i, 1) == 0)
             continue;
         ft_stretch(p->excess + i * p->blocks, p->blocks, EXCESS / 2, 0.5, &c.first, &c.end);
-        if (c.end <= c.first || !is_late(p, &c))
+        if (c.end <= c.first || !(p->brief ? is_late_briefly(p, &c) : is_late(p, &c)))
             continue;
         one_host = one_host && p->m->process[c.process].host ==
                                    p->m->process[count ? culprits->process : c.process].host;
@@ -323,6 +370,25 @@ static int judge_by(struct ft_work_pace *p, size_t period, struct ft_suspects *s
     return p->base > 0 ? search(p, seen) : 0;
 }
 
+/* Blocks of several groups, of which there are too few to know more of them than their order. */
+static int judge_briefly(struct ft_work_pace *p, struct ft_suspects *seen)
+{
+    size_t before = seen->count, usual = p->period, period;
+    int rc;
+
+    if (!p->ended || p->apart || p->groups - 1 > BRIEF_GROUPS)
+        return 0;
+    period = ft_work_pace_period(p, false, BRIEF_MIN);
+    if ((p->groups - 1) / period > BRIEF_MOST)
+        return 0;
+    p->brief = true;
+    rc = judge_by(p, period, seen);
+    p->brief = false;
+    if (rc == 0 && seen->count == before && period != usual)
+        rc = judge_by(p, usual, seen);
+    return rc;
+}
+
 static int judge(struct ft_work_pace *p, struct ft_suspects *seen)
 {
     size_t steps = p->groups - 1, most = steps > p->members ? steps : p->members;
@@ -342,13 +408,15 @@ static int judge(struct ft_work_pace *p, struct ft_suspects *seen)
     if (p->own && p->late && p->later && p->excess && p->outside && p->lost && p->wall && p->room &&
         p->others && p->rows) {
         p->beside = ft_work_pace_works_beside(p);
-        rc = judge_by(p, ft_work_pace_period(p, false), seen);
+        rc = judge_by(p, ft_work_pace_period(p, false, FT_WORK_PACE_BLOCKS_MIN), seen);
         if (rc == 0 && seen->count == before) {
-            size_t first = p->period, other = ft_work_pace_period(p, true);
+            size_t first = p->period, other = ft_work_pace_period(p, true, FT_WORK_PACE_BLOCKS_MIN);
 
             rc = other == first ? 0 : judge_by(p, other, seen);
             if (rc == 0 && seen->count == before && other != first)
                 rc = judge_by(p, first, seen);
+            if (rc == 0 && seen->count == before)
+                rc = judge_briefly(p, seen);
         }
         if (rc == 0 && p->base > 0)
             rc = take(p, seen);
@@ -374,7 +442,7 @@ struct ranks {
 
 /* Looks at each communicator: at ranks of one role, or at all, if those that have no like may be
  * alike. */
-static int look(const struct ft_matched *m, const struct ranks *r, bool all,
+static int look(const struct ft_matched *m, const struct ranks *r, bool all, bool ended,
                 struct ft_diagnoses *found)
 {
     struct ft_suspects seen = {.wander = ft_wander_new(m)};
@@ -386,6 +454,7 @@ static int look(const struct ft_matched *m, const struct ranks *r, bool all,
                                  .roles = all ? r->alike : r->roles,
                                  .apart = all ? r->roles : NULL,
                                  .stages = stages,
+                                 .ended = ended,
                                  .lost_ns = r->lost,
                                  .inside_ns = r->inside,
                                  .waits_ns = r->waits,
@@ -399,7 +468,7 @@ static int look(const struct ft_matched *m, const struct ranks *r, bool all,
             if (complete(&m->groups[g], p.members))
                 r->groups[p.groups++] = (uint32_t)g;
         }
-        if (p.members >= (all ? ALIKE_MIN : 2) && p.groups >= GROUPS_MIN)
+        if (p.members >= (all ? ALIKE_MIN : 2) && p.groups >= (ended ? GROUPS_FEW : GROUPS_MIN))
             rc = judge(&p, &seen);
     }
     if (rc == 0)
@@ -409,7 +478,7 @@ static int look(const struct ft_matched *m, const struct ranks *r, bool all,
     return rc;
 }
 
-int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
+int ft_find_late(const struct ft_matched *m, bool ended, struct ft_diagnoses *found)
 {
     struct ranks r = {.roles = ft_roles_new(m),
                       .alike = calloc(m->process_count + 1, sizeof(*r.alike)),
@@ -420,9 +489,9 @@ int ft_find_late(const struct ft_matched *m, struct ft_diagnoses *found)
     int rc = r.roles && r.alike && r.lost && r.inside && r.waits && r.groups ? 0 : -ENOMEM;
 
     if (rc == 0)
-        rc = look(m, &r, false, found);
+        rc = look(m, &r, false, ended, found);
     if (rc == 0 && found->count == 0 && m->pair_count > 0)
-        rc = look(m, &r, true, found);
+        rc = look(m, &r, true, ended, found);
     free(r.roles);
     free(r.alike);
     free(r.lost);

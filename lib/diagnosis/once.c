@@ -23,6 +23,9 @@
 #include "lib/diagnosis/waits.h"
 
 #define LEAST_NS 5e8
+#define BRIEF_NS 5e7 /* where it stands out by far, and from a table's length */
+#define BY_FAR   10
+#define OF_TABLE 0.01
 #define STANDOUT 3   /* times what others wait for anybody else, and what it usually takes itself */
 #define SOON     0.5 /* of a gap: within it what follows is still late because of it */
 #define MOST     0.75 /* of a gap, that others wait: they were at hand */
@@ -205,9 +208,10 @@ static int describe(const struct search *s, uint32_t row, uint32_t more, double 
     const struct stall *stall = &s->stalls[row];
     const struct ft_operation *felt = &m->op[stall->felt];
     double gap = gap_before(m, row), usual = (double)ft_habits_own(m, felt->process, row);
+    double ns = stall->ns;
     struct ft_diagnosis *d;
 
-    if (gap < STANDOUT * usual)
+    if (gap < STANDOUT * usual || (ns < LEAST_NS && ns < BY_FAR * next))
         return 0;
     d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
     if (!d)
@@ -234,6 +238,16 @@ static int describe(const struct search *s, uint32_t row, uint32_t more, double 
     return 0;
 }
 
+/* What is worth a word: less than half a second in a table that is as short. */
+static double least_of(const struct search *s, uint32_t process)
+{
+    const struct ft_operation *op = s->m->op;
+    size_t first = s->m->first[process], last = s->m->first[process + 1] - 1;
+
+    return fmin(LEAST_NS,
+                fmax(BRIEF_NS, OF_TABLE * (double)(op[last].start_ns - op[first].start_ns)));
+}
+
 static int find(struct search *s, struct ft_diagnoses *found)
 {
     const struct ft_matched *m = s->m;
@@ -250,7 +264,7 @@ static int find(struct search *s, struct ft_diagnoses *found)
     s->first = first_rank(m);
     do {
         row = longest_of(s);
-        if (row == FT_OPERATIONS_NONE || s->stalls[row].ns < LEAST_NS)
+        if (row == FT_OPERATIONS_NONE || s->stalls[row].ns < least_of(s, m->op[row].process))
             return 0;
         process = m->op[row].process;
     } while (has_habit(s, process, s->stalls[row].ns));

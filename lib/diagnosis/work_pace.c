@@ -170,8 +170,7 @@ static void compare(struct ft_work_pace *p)
         limit_excess(p, p->outside);
 }
 
-/* How many groups repeat. even: without what is far longer than most, such as pauses of all. */
-size_t ft_work_pace_period(const struct ft_work_pace *p, bool even)
+size_t ft_work_pace_period(const struct ft_work_pace *p, bool even, size_t blocks_min)
 {
     size_t steps = p->groups - 1;
     double most = INFINITY;
@@ -189,7 +188,7 @@ size_t ft_work_pace_period(const struct ft_work_pace *p, bool even)
     }
     for (size_t k = 0; k < steps; k++)
         p->others[k] = fmin(p->others[k], most);
-    return ft_period(p->others, steps, FT_WORK_PACE_BLOCKS_MIN, p->room);
+    return ft_period(p->others, steps, blocks_min, p->room);
 }
 
 void ft_work_pace_fill(struct ft_work_pace *p)

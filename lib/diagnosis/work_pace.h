@@ -24,6 +24,8 @@ struct ft_work_pace {
     size_t members, groups, blocks, period;
     uint32_t *group;                     /* those that all members have ended */
     bool beside;                         /* work runs beside operations */
+    bool ended;                          /* nothing is added to the table any more */
+    bool brief;                          /* of few blocks a member is late in each, or in none */
     double *own, *late, *later, *excess; /* late: by lengths, later: by clocks */
     double *outside;                     /* own, less what operations take */
     double *lost;                        /* what it waited in all operations */
@@ -38,8 +40,9 @@ uint32_t ft_work_pace_row(const struct ft_work_pace *p, size_t k, size_t positio
 /* Whether operations cover nearly all the time, so that work must run beside them. */
 bool ft_work_pace_works_beside(const struct ft_work_pace *p);
 
-/* How many groups repeat. even: without what is far longer than most, such as pauses of all. */
-size_t ft_work_pace_period(const struct ft_work_pace *p, bool even);
+/* How many groups repeat, at least so often. even: without what is far longer than most, such as
+ * pauses of all. */
+size_t ft_work_pace_period(const struct ft_work_pace *p, bool even, size_t blocks_min);
 
 /* Of all blocks, once period and their number are known. base is 0 where nothing is compared. */
 void ft_work_pace_fill(struct ft_work_pace *p);
