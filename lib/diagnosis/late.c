@@ -45,7 +45,7 @@
 #define EXCESS       0.10 /* of the own time of its like */
 #define EXCESS_TWO   0.20 /* where there is one like it alone, over BLOCKS_TWO */
 #define EXCESS_SOON  0.60 /* and over fewer: lengths of inputs differ by chance */
-#define EXCESS_SURE  0.30 /* which varies by so little, over few or many, that it is no chance */
+#define EXCESS_SURE  0.30 /* which varies by so little, over few or many, that it is not chance */
 #define SURE         30
 #define BRIEF_MIN    4 /* blocks of a table that has hardly more of them */
 #define BRIEF_MOST   16
