@@ -83,7 +83,7 @@ static const struct ft_option options[] = {
      "to 32, in turns, elephants always; the rest is counted as thinned. Not longer than the "
      "daemon's window, of which 2, 5 and 10 s should be parts. As short as fold_interval: "
      "neither."},
-    {"fold_entries", FT_OPTION_UINT, AT(sums_max), "750000", 16, 16777216, NULL,
+    {"fold_entries", FT_OPTION_UINT, AT(sums_max), "700000", 16, 16777216, NULL,
      "Most different sums in one interval; samples over it are dropped and counted."},
     {"ports_max", FT_OPTION_UINT, AT(ports_max), "160000", 16, 16777216, NULL,
      "Most switch ports whose counters are taken in one interval."},
