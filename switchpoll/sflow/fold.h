@@ -11,12 +11,12 @@
  * their own, and the record names it: two sources of a switch may have sampled the same packets (at
  * entry and at exit), or each its own ports' (line cards), which whoever adds sums up must weigh.
  * A packet number that is lower than one of an interval before counts as one that went back in it
- * (before.h). Flushing emits in the order in which the sums began, those of more than a second in the order of
- * their last samples, to 100 ms: so equal input gives equal output, and whoever compares what
- * several sums say of one flow finds that of one time together.
- * Where not all can be sent, one flow in so many is, with all of its sums at all switches and by
- * all pollers: another in each interval, until each was sent once. Those with many samples always
- * are. Input: decoded samples. Output: records to a sink. Owner: the caller. Thread: one.
+ * (before.h). Flushing emits in the order in which the sums began, those of more than a second in
+ * the order of their last samples, to 100 ms: so equal input gives equal output, and whoever
+ * compares what several sums say of one flow finds that of one time together. Where not all can be
+ * sent, one flow in so many is, with all of its sums at all switches and by all pollers: another in
+ * each interval, until each was sent once. Those with many samples always are. Input: decoded
+ * samples. Output: records to a sink. Owner: the caller. Thread: one.
  */
 #include <stdint.h>
 
