@@ -310,7 +310,7 @@ static int show(FILE *out, bool json, const struct input *in, struct ft_diagnose
     if (in->now_ns > now_ns)
         now_ns = in->now_ns;
     if (r)
-        rc = ft_diagnose(ops, now_ns, found);
+        rc = ft_diagnose(ops, now_ns, now_ns == ft_operations_newest_ns(ops), found);
     if (rc == 0 && in->dumps)
         drop_slow(found);
     ft_writer_init(&w, LINE_BYTES_MAX);

@@ -424,7 +424,8 @@ static bool look_at_hashes(struct ft_doctor *d)
     if (wide)
         ft_findings_add(
             &d->findings, FT_FINDING_NOTE, NULL, NULL,
-            "sample these switches: paths of flows without samples are not predicted there",
+            "sample the switches with so many links: paths of flows without samples are not "
+            "predicted there",
             "at %" PRIu64 " hops of flows the switch has more than %d equal-cost links: "
             "how it chooses is not learnt",
             wide, FT_HASH_MEMBERS_MAX);

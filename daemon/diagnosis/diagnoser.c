@@ -338,7 +338,7 @@ static void look_at(void *arg)
         ft_blamed_look(&l->blamed, l->d->recent, l->job, l->now_ms, l->g.numbered,
                        &l->around.witnesses, l->task);
     if (!l->g.folded && l->g.rows > 0 && (!l->hangs || knows_usual(l)) &&
-        ft_diagnose(l->g.ops, (uint64_t)l->now_ms * NS_PER_MS, &found) == 0) {
+        ft_diagnose(l->g.ops, (uint64_t)l->now_ms * NS_PER_MS, false, &found) == 0) {
         report_all(l, &found, true);
         report_all(l, &found, false);
     }

@@ -63,7 +63,8 @@ static bool is_old(void *arg, void *entry)
     const struct ft_resends *r = arg;
     const struct covered *c = entry;
 
-    return c->window + 1 < r->window;
+    /* Later than now: a clock was set back. */
+    return c->window + 1 < r->window || c->window > r->window;
 }
 
 static struct covered *covered_of(struct ft_resends *r, const struct covered_key *key,

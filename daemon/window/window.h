@@ -98,11 +98,11 @@ bool ft_window_step(struct ft_window *window, uint32_t items);
  * unresolved or still changing, which waits for the close. */
 void ft_window_publish_path(struct ft_window *window, struct ft_flow *flow, int64_t now_ms);
 
-/* What the last close found, for the API: spans of the last window, all 0 before the first. */
 /* Which links lose packets (daemon/window/lossy_links.h). */
 struct ft_lossy_links;
 const struct ft_lossy_links *ft_window_lossy(const struct ft_window *w);
 
+/* What the last close found, for the API: spans of the last window, all 0 before the first. */
 struct ft_span ft_window_last(const struct ft_window *window);
 
 /* In a replay, which may have closed none: the last one then. */

@@ -123,19 +123,18 @@ static int add_stops(struct ft_diagnoses *found, struct ft_diagnoses *stops)
     return 0;
 }
 
-int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diagnoses *found)
+int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, bool ended,
+                struct ft_diagnoses *found)
 {
     struct ft_matched *m = ft_matched_new(ops);
     struct ft_diagnoses stops = {0};
-    /* What is over is said of a table that ends there. */
-    bool ended = now_ns <= ft_operations_newest_ns(ops);
     int rc = m ? 0 : -ENOMEM;
 
     *found = (struct ft_diagnoses){0};
     if (rc == 0)
         rc = ft_find_mismatches(m, &stops);
     if (rc == 0 && stops.count == 0)
-        rc = ft_find_hangs(m, now_ns, &stops);
+        rc = ft_find_hangs(m, now_ns, ended, &stops);
     if (rc == 0 && stops.count == 0 && ended)
         rc = ft_find_swapped(m, &stops);
     if (rc == 0)
@@ -154,6 +153,7 @@ int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diag
         join_mixed(found);
         join_hosts(m, found);
     }
+    /* What is over is said of a table that ends there. */
     if (rc == 0 && ended && !has_late(found))
         rc = ft_find_late_once(m, found);
     if (rc == 0)

@@ -15,6 +15,7 @@
  *
  * Pure: the time is handed in. Owner: the caller. Thread: one.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -75,8 +76,11 @@ struct ft_diagnoses {
     size_t left_out; /* that were too many */
 };
 
-/* Of a finished table, at now_ns: no earlier than its newest time. The worst first. -ENOMEM. */
-int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, struct ft_diagnoses *found);
+/* Of a finished table, at now_ns: no earlier than its newest time. ended: nothing is added to it any
+ * more; a job that goes on may have rows of a time to come, by the clock of another host. The worst
+ * first. -ENOMEM. */
+int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, bool ended,
+                struct ft_diagnoses *found);
 void ft_diagnoses_free(struct ft_diagnoses *found);
 
 /* "noncomm_hang"; what to do about it. */

@@ -7,7 +7,8 @@
 #include "lib/diagnosis/diagnosis.h"
 #include "lib/diagnosis/matched.h"
 
-int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnoses *found);
+int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, bool ended,
+                  struct ft_diagnoses *found);
 int ft_find_mismatches(const struct ft_matched *m, struct ft_diagnoses *found);
 /* Two collectives that one rank called in another order: of a table in which nothing stands. */
 int ft_find_swapped(const struct ft_matched *m, struct ft_diagnoses *found);

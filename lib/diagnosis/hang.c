@@ -42,7 +42,7 @@ struct hangs {
     bool *known;  /* nodes that are reported already, or lead to an end */
     bool ahead;   /* hosts call ahead: who is in an operation may not have begun it */
     bool no_more; /* nothing is known of the time after the newest row */
-    bool closed;  /* so it is, and starts are when operations begin */
+    bool closed;  /* the table has ended, and starts are when operations begin */
 };
 
 /* Who waits for a root, or for either end of a transfer. */
@@ -127,8 +127,7 @@ static uint64_t age_of(const struct hangs *h, uint32_t row)
 /* Whether the operation of a row, which members ranks have entered, stands; the last of them that
  * long ago. It is certain after a while; earlier where all of the job waits for it, though few
  * ranks are in it. Where it has ended for others, the rows of those in it may end sooner than
- * theirs. A table that ends as soon as all of the job waits for it was made of a job that stands,
- * or was cut there. */
+ * theirs. A table that ends as soon as all wait for it is of a job that stands, or was cut. */
 static double stands(const struct hangs *h, uint64_t age, uint32_t row, size_t members, bool ended)
 {
     uint64_t longest_ns = ft_habits_transfer(h->m, row);
@@ -567,7 +566,8 @@ static int find_circles(struct hangs *h)
     return 0;
 }
 
-int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnoses *found)
+int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, bool ended,
+                  struct ft_diagnoses *found)
 {
     struct hangs h = {.m = m, .found = found, .now_ns = ft_clocks_end(m, now_ns)};
     int rc = -ENOMEM;
@@ -576,7 +576,7 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, struct ft_diagnos
     if (h.waits && h.now_ns && ft_habits_init(&h.habits, m) == 0) {
         h.ahead = ft_starts_are_calls(m);
         h.no_more = now_ns <= ft_operations_newest_ns(m->ops);
-        h.closed = h.no_more && !h.ahead;
+        h.closed = ended && !h.ahead;
         h.reached = calloc(h.waits->node_count + 1, sizeof(*h.reached));
         h.toward = calloc(h.waits->node_count + 1, sizeof(*h.toward));
         h.known = calloc(h.waits->node_count + 1, sizeof(*h.known));

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         return 0;
     if (ft_csv_read(ops, (const char *)bytes, len, error) == 0) {
         ft_fuzz_assert(ft_operations_finish(ops) == 0, "what is read can be finished");
-        ft_fuzz_assert(ft_diagnose(ops, ft_operations_newest_ns(ops), &found) == 0,
+        ft_fuzz_assert(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found) == 0,
                        "and diagnosed");
         for (size_t i = 0; i < found.count; i++)
             check(ops, &found.items[i]);

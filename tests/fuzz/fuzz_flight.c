@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     }
     if (ops && flight && rc == 0 && ft_flight_finish(flight, ops, &left_out) == 0) {
         ft_fuzz_assert(ft_operations_finish(ops) == 0, "what is read can be finished");
-        ft_fuzz_assert(ft_diagnose(ops, ft_operations_newest_ns(ops), &found) == 0,
+        ft_fuzz_assert(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found) == 0,
                        "and diagnosed");
     }
     ft_diagnoses_free(&found);

@@ -68,6 +68,8 @@ tests/nccl/job:
 quick-tests:
 	@[ ! -e ../../lists-no-tests ] || exit 1
 	@echo short
+all-tests:
+	@echo unit
 check-headers:
 	@echo "2 passed, 0 failed, 0 skipped"
 MAKEFILE

@@ -165,7 +165,7 @@ no_errors()
     local said
     said=$(journalctl -q -p err -o cat _UID="$(id -u fabrictrace)")
     echo "$said"
-    [ -z "${said//*windwo*/}" ] || ! grep -vE 'windwo|reload failed|sending data|lost' <<<"$said"
+    [ -z "$said" ] || ! grep -vE 'windwo|reload failed|sending data|lost' <<<"$said"
 }
 
 # Jobs in containers have the folder of the agent's sockets mounted.

@@ -286,7 +286,7 @@ START_TEST(who_waits_for_slow_transfers_is_not_late)
     for (uint64_t k = 0; k < 2 * (uint64_t)STEPS; k++)
         sharded_step(k, 0, k < STEPS ? 0 : 10 * MS);
     ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
     for (size_t i = 0; i < found.count; i++)
         ck_assert_int_eq(found.items[i].syndrome, FT_SYNDROME_COMM_SLOW);
     teardown();
@@ -386,7 +386,7 @@ static void diagnose_in_steps(void *arg)
 {
     (void)arg;
     ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
 }
 
 /* The work for a row of a table in which all ranks send to all others, and every tenth is slow. */

@@ -61,6 +61,7 @@ START_TEST(sources_that_are_gone_make_room)
         struct ft_flow_numbers numbers;
     } beside = {.numbers = {.samples = 10}};
     struct ft_flow flow = {.parts = &beside.parts};
+    uint64_t refused;
 
     beside.parts.at[FT_FLOW_NUMBERS] =
         (uint8_t)(((char *)&beside.numbers - (char *)&beside) / FT_FLOW_PART_UNIT);
@@ -76,6 +77,14 @@ START_TEST(sources_that_are_gone_make_room)
     for (uint32_t n = 0; n < SPINES; n++)
         ck_assert_uint_eq(samples_of(r, &flow, n, 102), n == SPINES - 1 ? 10 : 0);
     ck_assert_uint_eq(ft_resends_refused(r), SPINES);
+    /* A clock is set back: all of them are of a time to come. */
+    for (source = 1; source <= SOURCES; source++)
+        samples_of(r, &flow, 0, 200);
+    refused = ft_resends_refused(r);
+    source = 90001;
+    for (uint32_t n = 0; n < SPINES; n++)
+        ck_assert_uint_eq(samples_of(r, &flow, n, 50), n == SPINES - 1 ? 10 : 0);
+    ck_assert_uint_eq(ft_resends_refused(r), refused);
     ft_resends_free(r);
     ft_topology_free(topology);
 }

@@ -119,7 +119,7 @@ START_TEST(what_others_clocks_are_ahead_by_is_no_hang)
 
     agree = false;
     run(true);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
     ck_assert_uint_eq(found.count, 0);
     ft_diagnoses_free(&found);
     ft_operations_free(ops);

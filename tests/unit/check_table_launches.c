@@ -194,7 +194,7 @@ START_TEST(the_root_waits_for_a_late_rank)
         }
     }
     ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
     for (size_t i = 0; i < found.count; i++)
         ck_assert_int_ne(found.items[i].syndrome, FT_SYNDROME_COMM_SLOW);
     teardown();

@@ -75,7 +75,7 @@ static void chain(double all, uint32_t slow, double longer)
             transfer(k, from, to, times * (1 + 0.1 * jitter(i, k / 8)));
         }
     ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
 }
 
 /* As chain(); in the last steps all are twice as long, more or less by step, direction and rank. */
@@ -96,7 +96,7 @@ static void noisy_chain(uint64_t seed, uint32_t slow)
             transfer(k, from, to, times);
         }
     ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
 }
 
 /* Each rank sends to those of its place on the other hosts; in the last steps all are slower, more
@@ -119,7 +119,7 @@ static void noisy_exchange(uint64_t seed, uint32_t slow)
             transfer(k * 4 + hop, from, to, times);
         }
     ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
 }
 
 /* With two hosts all is between the same ones; with four there are two others. */
@@ -209,7 +209,7 @@ START_TEST(what_comes_and_goes_names_nobody)
             }
         }
         ck_assert_int_eq(ft_operations_finish(ops), 0);
-        ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+        ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
         for (size_t k = 0; k < found.count; k++)
             ck_assert_msg(found.items[k].process == FT_OPERATIONS_NONE, "seed %d: rank %u",
                           (int)seed, found.items[k].process);
@@ -235,7 +235,7 @@ START_TEST(work_may_be_in_lengths)
             }
         }
         ck_assert_int_eq(ft_operations_finish(ops), 0);
-        ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+        ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
         ck_assert_uint_eq(found.count, 1);
         ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_SLOW);
         ck_assert_uint_eq(found.items[0].process, FT_OPERATIONS_NONE);

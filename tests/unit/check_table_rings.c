@@ -73,7 +73,7 @@ static void run(uint64_t seed, uint32_t rings, bool noisy, uint32_t slow)
             now[i] += (uint64_t)((double)MS * (21 + 10 * times));
         }
     ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, ft_operations_newest_ns(ops), true, &found), 0);
 }
 
 static void end(void)

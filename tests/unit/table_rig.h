@@ -43,13 +43,24 @@ static inline uint64_t some(uint64_t a, uint64_t b)
     return (a * 7919 + b * 104729 + a * b * 31) % 1000 * MS / 1000;
 }
 
-static inline void diagnose_at(uint64_t now_ns, size_t expected)
+static inline void judge(uint64_t now_ns, bool ended, size_t expected)
 {
     ck_assert_int_eq(ft_operations_finish(ops), 0);
-    ck_assert_int_eq(ft_diagnose(ops, now_ns, &found), 0);
+    ck_assert_int_eq(ft_diagnose(ops, now_ns, ended, &found), 0);
     for (size_t i = 0; i < found.count && found.count != expected; i++)
         fprintf(stderr, "%s\n", found.items[i].reasons.text[0]);
     ck_assert_uint_eq(found.count, expected);
+}
+
+/* Of a job that continues. */
+static inline void diagnose_live(uint64_t now_ns, size_t expected)
+{
+    judge(now_ns, false, expected);
+}
+
+static inline void diagnose_at(uint64_t now_ns, size_t expected)
+{
+    judge(now_ns, now_ns <= ft_operations_newest_ns(ops), expected);
 }
 
 /* At the end of the newest row. */

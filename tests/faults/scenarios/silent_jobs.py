@@ -34,8 +34,9 @@ def run(folder):
             s.connect(os.fspath(path))
             s.setblocking(False)
             silent.append(s)
-        until("most are turned away at once",
-              lambda: agent.metric("fabrictrace_agent_nccl_refused_total") >= CONNECTIONS - 8)
+        until("most are turned away", lambda: closed(silent[-1]))
+        check("at once: the first are still waited for", not closed(silent[0]))
+        until("and counted", lambda: agent.metric("fabrictrace_agent_nccl_refused_total") >= CONNECTIONS - 8)
         until("the rest when they go on being silent", lambda: all(map(closed, silent)))
         equal("refused", agent.metric("fabrictrace_agent_nccl_refused_total"), CONNECTIONS)
         check("the agent is well", agent.healthy())

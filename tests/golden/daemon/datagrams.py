@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Hashes from the wire: sFlow v5 datagrams (wire.py) through switchpoll and daemon. Leaves under 4, 8, 16 and 64
+"""Hashes from the wire: sFlow v5 datagrams (sampled.py) through switchpoll and daemon. Leaves under 4, 8, 16 and 64
 spines choose by CRC-16, CRC-32 and XOR, with and without seed and with and without port of entry, by a keyed hash
 with a modulo as Linux does, by a modulo that is no power of two, and by resilient tables, of which some are intact
 and one has lost a link. Linear ones are learnt and the others are not; of flows without samples, which hosts
@@ -13,8 +13,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
-import wire  # noqa: E402
-from wire import crc, keyed, xor  # noqa: E402
+import sampled  # noqa: E402
+from sampled import crc, keyed, xor  # noqa: E402
 
 SECONDS, ROUND = 20, 10  # each flow is sampled at each switch once in a round
 FLOWS, UNSEEN, HOSTS = 640, 160, 8
@@ -80,7 +80,7 @@ class World:
     def spine(self, flow):
         leaf, host = flow[0][2:]
         _, choose, entry, _ = LEAVES[leaf - 1]
-        return self.order[leaf][choose(wire.hashed(flow, ASIC_PORT[host] if entry else 0), self.spines)]
+        return self.order[leaf][choose(sampled.hashed(flow, ASIC_PORT[host] if entry else 0), self.spines)]
 
     def hops(self, flow):
         """(agent, ifIndex in, ifIndex out) of each switch."""
@@ -93,9 +93,10 @@ class World:
         downs = ", ".join(f"{{name: down{leaf}, ifindex: {leaf}}}" for leaf in self.order)
         text = "fabric: wire\nspeed_bps: 400000000000\nswitches:\n"
         for leaf in self.order:
-            text += f"  - {{name: leaf{leaf}, addresses: [{wire.address(leaf)}], ports: [{', '.join(hosts + ups)}]}}\n"
+            text += (f"  - {{name: leaf{leaf}, addresses: [{sampled.address(leaf)}], "
+                     f"ports: [{', '.join(hosts + ups)}]}}\n")
         for s in range(self.spines):
-            text += f"  - {{name: spine{s}, addresses: [{wire.address(100 + s)}], ports: [{downs}]}}\n"
+            text += f"  - {{name: spine{s}, addresses: [{sampled.address(100 + s)}], ports: [{downs}]}}\n"
         text += "links:\n" + "".join(f"  - {{a: leaf{leaf}, a_port: up{s}, b: spine{s}, b_port: down{leaf}}}\n"
                                      for leaf in self.order for s in range(self.spines))
         return text + "hosts:\n" + "".join(
@@ -104,11 +105,11 @@ class World:
             for leaf in self.order for h in range(1, HOSTS + 1))
 
     def capture(self):
-        out = wire.Capture()
+        out = sampled.Capture()
         for flows in self.flows.values():
             for number, flow in enumerate(flows[:FLOWS]):
                 for second in range(number % ROUND, SECONDS, ROUND):
-                    frame = wire.header(flow, second)
+                    frame = sampled.header(flow, second)
                     for hop in self.hops(flow):
                         out.add(second * 1000000 + 100000, *hop, frame)
         return out
@@ -116,7 +117,7 @@ class World:
     def reports(self):
         for flows in self.flows.values():
             for flow in flows[FLOWS:]:
-                yield from wire.reports(flow, f"h{flow[0][2]}-{flow[0][3]}", SECONDS)
+                yield from sampled.reports(flow, f"h{flow[0][2]}-{flow[0][3]}", SECONDS)
 
 
 def judge(world, records):
@@ -124,7 +125,7 @@ def judge(world, records):
     right, wrong = dict.fromkeys(world.order, 0), []
     unseen = {f for flows in world.flows.values() for f in flows[FLOWS:]}
     for r in of_kind(records, "path"):
-        flow, hop = wire.flow_of(r), (r.get("likely") or [{}])[0]
+        flow, hop = sampled.flow_of(r), (r.get("likely") or [{}])[0]
         if flow not in unseen or hop.get("evidence") != "predicted" or not hop.get("out"):
             continue
         good = hop["out"] == f"up{world.spine(flow)}"
@@ -144,7 +145,7 @@ def main():
     for spines in (4, 8, 16, 64):
         world = World(spines)
         with tempfile.TemporaryDirectory() as folder:
-            judge(world, wire.replay(world.capture(), world.topology(), Path(folder), 10, world.reports()))
+            judge(world, sampled.replay(world.capture(), world.topology(), Path(folder), 10, world.reports()))
     return 1 if rig.failures else 0
 
 

@@ -20,7 +20,7 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/printed.py tests/golden/daemon/reach.py tests/golden/daemon/wide.py
 TESTS += $(daemon_goldens)
 EXTRA_DIST += $(daemon_goldens) tests/golden/daemon/capture.py tests/golden/daemon/fabrics.py tests/golden/daemon/rig.py \
-	tests/golden/daemon/sflow.py tests/golden/daemon/wire.py tests/golden/daemon/lab/analyze.txt \
+	tests/golden/daemon/sflow.py tests/golden/daemon/sampled.py tests/golden/daemon/lab/analyze.txt \
 	tests/golden/daemon/lab/expected.ndjson \
 	tests/golden/daemon/lab/sflow.pcap tests/golden/daemon/lab/topology.yaml \
 	tests/golden/daemon/lab/truth.json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two tiers that hash, from the wire (wire.py): pods of leaves and spines under cores, in each of which both tiers
+"""Two tiers that hash, from the wire (sampled.py): pods of leaves and spines under cores, in each of which both tiers
 choose by functions of its own: the same with the same seed, with another seed (of a CRC or an XOR that changes
 which link it is and not who goes together, so that it is as polarised), other bits, another polynomial, keyed ones
 as in Linux, and one leaf that is unlike the others. Switches list their links alike or in an order of their own.
@@ -17,8 +17,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
 from rig import check, of_kind  # noqa: E402
-import wire  # noqa: E402
-from wire import crc, keyed, xor  # noqa: E402
+import sampled  # noqa: E402
+from sampled import crc, keyed, xor  # noqa: E402
 
 SECONDS, WINDOW_S = 20, 1
 LEAVES, HOSTS, UNSEEN = 4, 8, 100  # in a pod; behind a leaf; flows of a leaf
@@ -92,9 +92,9 @@ class World:
         pod, leaf, host = flow[0][1:]
         _, first, second, unlike, entry, _, _ = CASES[pod - 1]
         first = unlike if unlike and leaf == 1 else first
-        spine = first(wire.hashed(flow, self.asic["leaf"][host] if entry else 0)) % self.spines
+        spine = first(sampled.hashed(flow, self.asic["leaf"][host] if entry else 0)) % self.spines
         spine = self.orders[pod, "leaf", leaf][spine]
-        core = second(wire.hashed(flow, self.asic["spine"][leaf] if entry else 0)) % self.cores
+        core = second(sampled.hashed(flow, self.asic["spine"][leaf] if entry else 0)) % self.cores
         return spine, self.orders[pod, "spine", spine][core]
 
     def hops(self, flow):
@@ -109,7 +109,7 @@ class World:
 
         def switch(kind, tier, a, b, *ports):
             listed = ", ".join(f"{{name: {name}{i}, ifindex: {i + base}}}" for name, base, some in ports for i in some)
-            return (f"  - {{name: {kind}{a}-{b}, tier: {tier}, addresses: [{wire.address(agent_of(kind, a, b))}], "
+            return (f"  - {{name: {kind}{a}-{b}, tier: {tier}, addresses: [{sampled.address(agent_of(kind, a, b))}], "
                     f"ports: [{listed}]}}\n")
         for pod in self.pods:
             for leaf in range(1, LEAVES + 1):
@@ -132,11 +132,11 @@ class World:
 
     def capture(self):
         """Flows come one after the other, and each is sampled at each switch."""
-        out = wire.Capture()
+        out = sampled.Capture()
         for flows in self.seen.values():
             flows = self.rng.sample(flows, len(flows))
             for number, flow in enumerate(flows):
-                second, frame = number * SECONDS // len(flows), wire.header(flow, number)
+                second, frame = number * SECONDS // len(flows), sampled.header(flow, number)
                 for hop in self.hops(flow):
                     out.add(second * 1000000 + 100000, *hop, frame)
         return out
@@ -144,7 +144,7 @@ class World:
     def reports(self):
         for (pod, leaf), flows in self.unseen.items():
             for flow in flows:
-                yield from wire.reports(flow, f"h{pod}-{leaf}-{flow[0][3]}", SECONDS)
+                yield from sampled.reports(flow, f"h{pod}-{leaf}-{flow[0][3]}", SECONDS)
 
     def truth(self, pod):
         """How many links a spine of the pod chooses evenly from, given the port of entry, on average of spines:
@@ -176,7 +176,7 @@ class Tally:
         unseen = {f for flows in world.unseen.values() for f in flows}
         right = Counter()
         for r in of_kind(records, "path"):
-            flow = wire.flow_of(r)
+            flow = sampled.flow_of(r)
             if flow not in unseen:
                 continue
             (pod, leaf, _), (other, far, end), (spine, core) = flow[0][1:], flow[1][1:], world.path(flow)
@@ -200,7 +200,7 @@ class Tally:
             for tier, is_linear in zip(("leaf", "spine"), linear):
                 sets = [said.get(f"{tier}{pod}-{i}", {}) for i in
                         (range(1, LEAVES + 1) if tier == "leaf" else range(world.spines))]
-                needed = [n for n in (wire.observed_until_trusted(records, r.get("switch")) for r in sets) if n]
+                needed = [n for n in (sampled.observed_until_trusted(records, r.get("switch")) for r in sets) if n]
                 for n in needed:
                     self.needed.setdefault((tier, full[tier]), []).append(n)
                 effective = sum(r.get("effective_links", 0) for r in sets) / len(sets)
@@ -243,7 +243,7 @@ def main():
             world = World(seed, spines, cores, alike)
             name = f"{spines} x {cores} links, {'alike' if alike else 'orders of their own'}"
             with tempfile.TemporaryDirectory() as folder:
-                records = wire.replay(world.capture(), world.topology(), Path(folder), WINDOW_S, world.reports())
+                records = sampled.replay(world.capture(), world.topology(), Path(folder), WINDOW_S, world.reports())
             tally.models(name, world, records, tally.predictions(name, world, records))
             events(name, world, records, alike)
     print(f"{dict(tally.right)} links of flows without samples right, {len(tally.wrong)} wrong; trusted after "

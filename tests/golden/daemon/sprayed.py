@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Spraying from the wire (wire.py): a leaf under 32 spines that sends packet by packet, by turns and by a hash of the
-packet's number, with one path dead, with one that gets half of its share, in flowlets of 500 and of 20,000 packets,
+"""Spraying from the wire (sampled.py): a leaf under 32 spines that sends packet by packet, by turns and by a hash of
+the packet's number, with one path dead, with one that gets half of its share, in flowlets of 500 and of 20,000 packets,
 over other spines from a moment on, and 256 queue pairs of one connection that stay on their paths; a queue pair that
 changes its route once. Switches draw packets at random, leaf and spines by themselves. What fabrictrace.spread.v1
 says is held against what was sent: paths, effective paths, the share of each, and which is dead; no path of what is
@@ -17,20 +17,20 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 import rig  # noqa: E402
 from rig import check, equal, of_kind  # noqa: E402
-import wire  # noqa: E402
+import sampled  # noqa: E402
 
 SPINES, HOSTS = 32, 10
 SECONDS, WINDOW_S = 20, 5
-RATE = 200 * wire.SAMPLING  # packets a second of what is sprayed
+RATE = 200 * sampled.SAMPLING  # packets a second of what is sprayed
 DEAD, HALF, MOVE_S = 9, 21, 7.4
-QPS, QP_RATE = 256, 2 * wire.SAMPLING
+QPS, QP_RATE = 256, 2 * sampled.SAMPLING
 SPINES_SAMPLE = 10  # times fewer packets than the leaf does
 LEAF = (1, 2)
 CERTAIN = 1e-4  # what is healthy has a p-value below this once in so many records
 
 
 def by_number(number, key=5):
-    return wire.keyed(number.to_bytes(5, "big"), key)
+    return sampled.keyed(number.to_bytes(5, "big"), key)
 
 
 class Flowlets:
@@ -87,7 +87,7 @@ class World:
         self.qps = {}
         while len(self.qps) < QPS:
             flow = self.flow(HOSTS, rng.randint(0xc000, 0xffff))
-            self.qps[flow] = wire.crc(wire.hashed(flow), 16, 0x1021, seed) % SPINES
+            self.qps[flow] = sampled.crc(sampled.hashed(flow), 16, 0x1021, seed) % SPINES
 
     @staticmethod
     def halves(window):
@@ -108,16 +108,16 @@ class World:
             yield number, number * 1000000 // rate
 
     def capture(self):
-        out = wire.Capture()
+        out = sampled.Capture()
         for flow in [*self.flows, *self.qps]:
             rate = RATE if flow in self.flows else QP_RATE
             for times in (1, SPINES_SAMPLE):
                 kind = self.kinds.get(self.flows.get(flow))
                 if kind and isinstance(kind[0], Flowlets):
                     kind[0].at = 0
-                for number, at_us in self.drawn(rate, times * wire.SAMPLING):
+                for number, at_us in self.drawn(rate, times * sampled.SAMPLING):
                     spine = kind[0](number) if kind else self.qps[flow]
-                    frame, host = wire.header(flow, number), flow[0][3]
+                    frame, host = sampled.header(flow, number), flow[0][3]
                     if times == 1:
                         out.add(at_us, LEAF[0], host, 100 + spine, frame)
                         out.add(at_us, LEAF[1], 100 + spine, host, frame)
@@ -130,9 +130,9 @@ class World:
         ports = ", ".join([f"{{name: host{h}, ifindex: {h}}}" for h in range(1, HOSTS + 1)] +
                           [f"{{name: up{s}, ifindex: {100 + s}}}" for s in range(SPINES)])
         text = "fabric: wire\nspeed_bps: 400000000000\nswitches:\n" + "".join(
-            f"  - {{name: leaf{leaf}, addresses: [{wire.address(leaf)}], ports: [{ports}]}}\n" for leaf in LEAF)
+            f"  - {{name: leaf{leaf}, addresses: [{sampled.address(leaf)}], ports: [{ports}]}}\n" for leaf in LEAF)
         downs = ", ".join(f"{{name: down{leaf}, ifindex: {leaf}}}" for leaf in LEAF)
-        text += "".join(f"  - {{name: spine{s}, addresses: [{wire.address(100 + s)}], ports: [{downs}]}}\n"
+        text += "".join(f"  - {{name: spine{s}, addresses: [{sampled.address(100 + s)}], ports: [{downs}]}}\n"
                         for s in range(SPINES)) + "links:\n"
         text += "".join(f"  - {{a: leaf{leaf}, a_port: up{s}, b: spine{s}, b_port: down{leaf}}}\n"
                         for leaf in LEAF for s in range(SPINES)) + "hosts:\n"
@@ -194,7 +194,7 @@ class Tally:
 
 
 def flows(world, records, counts, tally):
-    told = {(wire.flow_of(r), window_of(r)): r for r in records if r["of"] == "qp"}
+    told = {(sampled.flow_of(r), window_of(r)): r for r in records if r["of"] == "qp"}
     for (flow, window), seen in sorted(counts.items()):
         kind = world.flows.get(flow, "stays")
         name, r = f"{kind} in window {window}", told.get((flow, window))
@@ -227,7 +227,7 @@ def flows(world, records, counts, tally):
 
 
 def window_of(record):
-    return (record["window_start_ms"] - 1000 * wire.START_S) // (1000 * WINDOW_S)
+    return (record["window_start_ms"] - 1000 * sampled.START_S) // (1000 * WINDOW_S)
 
 
 def connections(world, records, counts, tally):
@@ -252,7 +252,7 @@ def main():
         world = World(seed)
         capture = world.capture()
         with tempfile.TemporaryDirectory() as folder:
-            records = of_kind(wire.replay(capture, world.topology(), Path(folder), WINDOW_S), "spread")
+            records = of_kind(sampled.replay(capture, world.topology(), Path(folder), WINDOW_S), "spread")
         counts = counted(capture)
         flows(world, records, counts, tally)
         connections(world, records, counts, tally)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A leaf with more equal-cost links than a hash is learnt of, from the wire (wire.py) to a live poller and daemon: the
-hops of its flows are counted, and the doctor says what is not done. With as many as are learnt neither is."""
+"""A leaf with more equal-cost links than a hash is learnt of, from the wire (sampled.py) to a live poller and daemon:
+the hops of its flows are counted, and the doctor says what is not done. With as many as are learnt neither is."""
 import sys
 from pathlib import Path
 
@@ -9,19 +9,19 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import rig  # noqa: E402
 from rig import check, equal, run_tests, until  # noqa: E402
+import sampled  # noqa: E402
 import sprayed  # noqa: E402
-import wire  # noqa: E402
 
 MOST, FLOWS, ROUNDS = 128, 40, 400
 
 
 def payloads():
     """Round after round, each flow is sampled at each switch."""
-    out = wire.Capture()
+    out = sampled.Capture()
     for turn in range(ROUNDS):
         for n in range(FLOWS):
             flow = sprayed.World.flow(1 + n % sprayed.HOSTS, 50000 + n)
-            spine, host, frame = n * 7 % sprayed.SPINES, flow[0][3], wire.header(flow, turn)
+            spine, host, frame = n * 7 % sprayed.SPINES, flow[0][3], sampled.header(flow, turn)
             for hop in ((1, host, 100 + spine), (100 + spine, 1, 2), (2, 100 + spine, host)):
                 out.add(turn * 1000000, *hop, frame)
     rounds = {}
