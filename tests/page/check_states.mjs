@@ -4,7 +4,7 @@
 //
 // usage: check_states.mjs FILES FOLDER [PART]    FILES: the page as built
 import { readFileSync } from 'node:fs';
-import { axe, check, newPage, settled, shown, summary, text, withBrowser } from './browser.mjs';
+import { axe, check, newPage, settled, shown, summary, text, WAIT_MS, withBrowser } from './browser.mjs';
 import { diagnosis, HARM } from './diagnosis.mjs';
 import { Paper, STILL_MS, withPaper } from './paper.mjs';
 
@@ -239,6 +239,12 @@ const light = (page, what) => page.evaluate((of) => {
     return sum(most);
 }, what);
 
+/** The same of the canvas once it is drawn anew, in light colours. */
+async function drawnLight(page) {
+    for (const until = Date.now() + WAIT_MS; await light(page, '.heat canvas') <= 0.5 && Date.now() < until;) await page.waitForTimeout(20);
+    return light(page, '.heat canvas');
+}
+
 /** Light or dark as the system is, or as it was chosen, also after a reload; on paper as paper needs it. */
 async function theme(page, url) {
     const other = await newPage(page.context());
@@ -264,7 +270,7 @@ async function theme(page, url) {
     await page.keyboard.press('t');
     await becomes(page, true);
     await page.waitForFunction(() => document.querySelector('.heat canvas')?.style.width); // drawn: its frame has a width
-    const drawn = await light(page, '.heat canvas');
+    const drawn = await drawnLight(page);
     await page.evaluate(() => { for (const d of document.querySelectorAll('details')) d.open = false; });
     await page.emulateMedia({ media: 'print' });
     check('on paper the text is dark', await light(page, 'text') < 0.3, await light(page, 'text'));
@@ -274,7 +280,7 @@ async function theme(page, url) {
     await page.emulateMedia({ media: 'screen' });
     await page.evaluate(() => dispatchEvent(new Event('afterprint')));
     await becomes(page, true);
-    const after = [await light(page, '.heat canvas'), await page.locator('details[open]').count()];
+    const after = [await drawnLight(page), await page.locator('details[open]').count()];
     check('after it all is as it was', after[0] === drawn && after[1] === 0, after.join());
     await page.evaluate(() => localStorage.clear());
     await other.close();

@@ -30,7 +30,7 @@ export async function diagnosis(page, url, paper) {
     };
     const of = await facts();
     check('the process: its number, and what the kernel says of it', of.Process === '4001, stopped by a signal or a debugger' && of.GPU === '0000:17:00.0', JSON.stringify(of));
-    check('the transfer: channel, state, in words and as records have it, since when', /^channel 3: received, on its way to the GPU \(recv_flush_wait\), since \d\d:\d\d:\d\d, 3 h$/.test(of.Transfer), of.Transfer);
+    check('the transfer: channel, state, in words and as records have it, since when', /^channel 3: received, on its way to the GPU \(recv_flush_wait\), since (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d, 3 h$/.test(of.Transfer), of.Transfer);
     check('the queue pair, as tools print it', of['Queue pair'] === '0x1a2 (418)', of['Queue pair']);
     const opinions = of['Second sources'];
     check('second sources: who agrees and who contradicts, with what they say', /NCCL RAS agrees: NCCL RAS has rank 1 behind the others/.test(opinions) && /Flight Recorder contradicts: rank 1 is in it/.test(opinions) && opinions.includes('<U+202E>'), opinions);
