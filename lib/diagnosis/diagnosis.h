@@ -76,9 +76,9 @@ struct ft_diagnoses {
     size_t left_out; /* that were too many */
 };
 
-/* Of a finished table, at now_ns: no earlier than its newest time. ended: nothing is added to it any
- * more; a job that goes on may have rows of a time to come, by the clock of another host. The worst
- * first. -ENOMEM. */
+/* Of a finished table, at now_ns: no earlier than its newest time. ended: nothing is added to it
+ * any more; a job that goes on may have rows of a time to come, by the clock of another host. The
+ * worst first. -ENOMEM. */
 int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, bool ended,
                 struct ft_diagnoses *found);
 void ft_diagnoses_free(struct ft_diagnoses *found);

@@ -123,8 +123,8 @@ START_TEST(who_calls_in_another_order)
     ck_assert_uint_eq(found.items[0].sequence, AT);
     ck_assert_str_eq(ft_operations_comm(ops, found.items[0].comm), "tp1");
     teardown();
-    /* Of a job that continues nobody knows yet what else it calls, though rows are newer than now by
-     * the clock of their host. */
+    /* Of a job that continues nobody knows yet what else it calls, though rows are newer than now
+     * by the clock of their host. */
     for (uint32_t ahead = 0; ahead < 2; ahead++) {
         run(IN_TURN, 1, 1);
         diagnose_live(ahead ? ft_operations_newest_ns(ops) - 1 : UINT64_MAX / 2, 0);
