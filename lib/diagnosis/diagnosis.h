@@ -77,7 +77,7 @@ struct ft_diagnoses {
 };
 
 /* Of a finished table, at now_ns: no earlier than its newest time. ended: nothing is added to it
- * any more; a job that goes on may have rows of a time to come, by the clock of another host. The
+ * any more; a job that continues may have rows of a time to come, by the clock of another host. The
  * worst first. -ENOMEM. */
 int ft_diagnose(const struct ft_operations *ops, uint64_t now_ns, bool ended,
                 struct ft_diagnoses *found);
