@@ -125,6 +125,20 @@ static bool are_alike(const struct ft_work_pace *p, const struct ft_suspect *c)
                           middle_of(p, p->excess, c->position, 0, c->first, NULL) < EXCESS / 2);
 }
 
+/* What others wait for it, of so many like it. With one alone, which of the two is odd shows by
+ * their clocks alone. */
+static double felt_of(const struct ft_work_pace *p, struct ft_suspect *c, size_t likes)
+{
+    double felt = middle_of(p, p->late, c->position, c->first, c->end, NULL);
+
+    if (p->m->pair_count > 0 && !p->beside)
+        felt = fmax(felt, spared_of(p, c));
+    c->felt_ns = felt;
+    if (likes >= 2)
+        return felt;
+    return fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
+}
+
 /* Whether a member is late through the stretch, beyond what is noise and what its like differ by.
  */
 static bool is_late(const struct ft_work_pace *p, struct ft_suspect *c)
@@ -161,13 +175,7 @@ static bool is_late(const struct ft_work_pace *p, struct ft_suspect *c)
     if (likes >= 2)
         spread = noise_of(p, c, spread, usual);
     spread = fmax(spread, ft_median(p->others + p->members, likes));
-    felt = middle_of(p, p->late, c->position, c->first, c->end, NULL);
-    if (p->m->pair_count > 0 && !p->beside)
-        felt = fmax(felt, spared_of(p, c));
-    c->felt_ns = felt;
-    /* With one like it alone, which of the two is odd shows by their clocks alone. */
-    if (likes < 2)
-        felt = fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
+    felt = felt_of(p, c, likes);
     c->excess = excess;
     c->sigmas = excess / (1.2533 * fmax(spread, 1e-3) / sqrt((double)n));
     if (likes < 2 && c->sigmas >= SURE)
@@ -204,12 +212,7 @@ static bool is_late_briefly(const struct ft_work_pace *p, struct ft_suspect *c)
         for (size_t b = 0; b < p->blocks; b++)
             most = fmax(most, p->excess[j * p->blocks + b]);
     }
-    felt = middle_of(p, p->late, c->position, c->first, c->end, NULL);
-    if (p->m->pair_count > 0 && !p->beside)
-        felt = fmax(felt, spared_of(p, c));
-    c->felt_ns = felt;
-    if (likes < 2)
-        felt = fmin(felt, middle_of(p, p->later, c->position, c->first, c->end, NULL));
+    felt = felt_of(p, c, likes);
     c->sigmas = FT_SUSPECTS_SIGMAS;
     return least >= EXCESS_SURE && most < EXCESS_BRIEF * least && likes > 0 &&
            felt >= FELT * c->excess * p->base && c->excess * p->base >= RELEVANT * p->wall_base;

@@ -86,11 +86,11 @@ def run(job, programs, stands):
     chance, rows, met = job.chance, [], {}
     counts = [collections.Counter() for _ in programs]
     now = [chance.uniform(0, MS) for _ in programs]
-    todo = [iter([what for step in program for what in step]) for program in programs]
+    coming = [iter([what for step in program for what in step]) for program in programs]
     ready = list(range(job.ranks))
     while ready:
         rank = ready.pop()
-        for what in todo[rank]:
+        for what in coming[rank]:
             if what[0] == "work":
                 now[rank] += what[1] * max(0.3, chance.gauss(1, job.jitter))
                 continue
