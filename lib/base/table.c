@@ -20,7 +20,7 @@
 #define CACHE_LINE   64 /* divides the bytes of a slab */
 #define LIVE_BITS    64
 #define MOVED_AT_A_TIME                                                                            \
-    4 /* slots, when one is inserted: done in a third of the inserts to the next */
+    4 /* slots, at a look-up: done in a third of the inserts to the next, or sooner */
 #define NONE UINT32_MAX
 
 /* Lengths of the keys that every sample meets: the sums of the poller, the flows of the daemon. */
@@ -249,16 +249,6 @@ static uint32_t find_old(const struct ft_table *t, const void *key, uint64_t h)
     }
 }
 
-void *ft_table_find(const struct ft_table *t, const void *key)
-{
-    uint64_t h = ft_table_hash(t, key);
-    uint32_t entry = slot_of(t, key, h)->entry;
-
-    if (!entry)
-        entry = find_old(t, key, h);
-    return entry ? entry_at(t, entry - 1) : NULL;
-}
-
 /* The low half of a hash is not kept in its slot, so growing hashes the keys again. */
 static void move_one(struct ft_table *t, uint32_t entry)
 {
@@ -282,6 +272,26 @@ static void move_some(struct ft_table *t, uint32_t slots)
         return;
     free(t->old);
     t->old = NULL;
+}
+
+/* At each look-up, also one that changes nothing else: where no entry is added any more, each would
+ * have to look twice for ever. */
+static void go_on_growing(const struct ft_table *t)
+{
+    if (t->old)
+        move_some((struct ft_table *)(uintptr_t)t, MOVED_AT_A_TIME);
+}
+
+void *ft_table_find(const struct ft_table *t, const void *key)
+{
+    uint64_t h = ft_table_hash(t, key);
+    uint32_t entry;
+
+    go_on_growing(t);
+    entry = slot_of(t, key, h)->entry;
+    if (!entry)
+        entry = find_old(t, key, h);
+    return entry ? entry_at(t, entry - 1) : NULL;
 }
 
 static bool grow_slots(struct ft_table *t)
@@ -384,10 +394,12 @@ void *ft_table_hint_entry(const struct ft_table *t, uint64_t hash)
 
 static void *insert_hashed(struct ft_table *t, const void *key, uint64_t h, bool *fresh)
 {
-    struct slot *s = slot_of(t, key, h);
+    struct slot *s;
     uint32_t index;
     uint8_t *entry;
 
+    go_on_growing(t);
+    s = slot_of(t, key, h);
     if (s->entry) {
         *fresh = false;
         return entry_at(t, s->entry - 1);
@@ -399,10 +411,9 @@ static void *insert_hashed(struct ft_table *t, const void *key, uint64_t h, bool
     }
     if (t->count >= t->cap)
         goto refuse;
-    if (t->count >= ((size_t)t->mask + 1) / 4 * 3 && !grow_slots(t))
-        goto refuse;
-    if (t->old) {
-        move_some(t, MOVED_AT_A_TIME);
+    if (t->count >= ((size_t)t->mask + 1) / 4 * 3) {
+        if (!grow_slots(t))
+            goto refuse;
         s = slot_of(t, key, h);
     }
     index = take_entry(t);

@@ -246,6 +246,24 @@ START_TEST(a_table_that_grows_finds_all)
 }
 END_TEST
 
+/* Slots of before are given back though nothing is added any more. */
+START_TEST(a_table_that_grew_is_looked_through_once)
+{
+    enum { GROWN = 97 }; /* 128 slots hold 96 */
+    struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), 5000, 7);
+    size_t grown;
+    bool fresh;
+
+    for (uint32_t key = 0; key < GROWN; key++)
+        ck_assert_ptr_nonnull(ft_table_insert(t, &key, &fresh));
+    grown = ft_table_bytes(t);
+    for (uint32_t key = 0; key < GROWN; key++)
+        ck_assert_ptr_nonnull(ft_table_find(t, &key));
+    ck_assert_uint_eq(ft_table_bytes(t), grown - 128 * 8);
+    ft_table_free(t);
+}
+END_TEST
+
 START_TEST(a_large_table_is_freed_in_steps)
 {
     struct ft_table *t = ft_table_new(sizeof(struct item), sizeof(uint32_t), 5000, 7);
@@ -263,7 +281,8 @@ START_TEST(a_large_table_is_freed_in_steps)
 }
 END_TEST
 
-FT_UNIT_MAIN("table", a_large_table_is_freed_in_steps, a_table_that_grows_finds_all,
-             a_full_table_is_aged_in_short_steps, entries_without_an_index_are_8_bytes_smaller,
-             every_byte_of_a_key_counts, finds_what_a_plain_array_holds,
-             refuses_over_its_cap_and_counts, iterates_in_the_order_of_inserts)
+FT_UNIT_MAIN("table", a_table_that_grew_is_looked_through_once, a_large_table_is_freed_in_steps,
+             a_table_that_grows_finds_all, a_full_table_is_aged_in_short_steps,
+             entries_without_an_index_are_8_bytes_smaller, every_byte_of_a_key_counts,
+             finds_what_a_plain_array_holds, refuses_over_its_cap_and_counts,
+             iterates_in_the_order_of_inserts)
