@@ -47,6 +47,8 @@ static void fill_op(struct ft_progress_record *out, const struct ft_progress_rep
 
     m->has_start_ms = m->has_enqueued = m->has_count = m->has_channels = true;
     m->start_ms = ft_job_wall_ms(op->start_ns, who);
+    m->has_started_ns = op->start_ns > 0;
+    m->started_ns = (uint64_t)op->start_ns;
     m->enqueued = op->enqueued;
     m->op = ft_job_text(out->op, sizeof(out->op), op->op.func);
     m->datatype = ft_job_text(out->datatype, sizeof(out->datatype), op->op.datatype);

@@ -239,8 +239,22 @@ static void add_row(struct ft_recent *r, struct ft_recent_rank_entry *e,
     e->job->fresh++;
 }
 
-/* Start and end by the clock of its process: Unix time as the first record had it, and from there
- * on what the monotonic clock counted. */
+/* A moment by the clock of its process: Unix time as its first record had it, and from there on
+ * what the monotonic clock counted. Of what has no time by that, less what the wall clock was set
+ * by since then, as far as that is known. */
+static int64_t moment_of(struct ft_recent_process *p, uint64_t ms, bool has_ns, uint64_t ns)
+{
+    int64_t wall_ns = (int64_t)ms * NS_PER_MS;
+
+    if (!has_ns)
+        return wall_ns - p->set_ns;
+    if (!p->offset_known)
+        p->offset_ns = wall_ns - (int64_t)ns;
+    p->offset_known = true;
+    p->set_ns = wall_ns - (int64_t)ns - p->offset_ns;
+    return (int64_t)ns + p->offset_ns;
+}
+
 static bool times_of(struct ft_recent_process *p, const Fabrictrace__Collective *c,
                      struct ft_recent_row *row)
 {
@@ -249,13 +263,7 @@ static bool times_of(struct ft_recent_process *p, const Fabrictrace__Collective 
     if (!c->has_start_ms || !c->has_duration_us || c->start_ms > MS_MAX ||
         c->duration_us > US_MAX || (c->has_started_ns && c->started_ns > NS_MAX))
         return false;
-    start_ns = (int64_t)c->start_ms * NS_PER_MS;
-    if (c->has_started_ns) {
-        if (!p->offset_known)
-            p->offset_ns = start_ns - (int64_t)c->started_ns;
-        p->offset_known = true;
-        start_ns = (int64_t)c->started_ns + p->offset_ns;
-    }
+    start_ns = moment_of(p, c->start_ms, c->has_started_ns, c->started_ns);
     if (start_ns <= 0)
         return false;
     row->start_ns = (uint64_t)start_ns;
@@ -285,6 +293,22 @@ static bool waits_for_all(const Fabrictrace__Collective *c)
     return false;
 }
 
+/* What is in progress began behind what has a lower number, though its time be of milliseconds. */
+static void order_flight(struct ft_recent_rank *rank)
+{
+    struct ft_recent_row *row = &rank->progress.row;
+
+    for (size_t i = rank->count; rank->progress.in_flight && i-- > 0;) {
+        const struct ft_recent_row *before = ft_recent_row(rank, i);
+
+        if (before->number >= row->number)
+            continue;
+        if (row->start_ns < before->start_ns)
+            row->start_ns = before->start_ns;
+        return;
+    }
+}
+
 /* An operation of which only the launch is known: when the others have entered, it continues. It is
  * reported before those with transfers that began earlier, and so says nothing of these, unless its
  * process has none. */
@@ -299,6 +323,7 @@ static void add_launch(struct ft_recent *r, struct ft_recent_rank_entry *e,
     if (row->start_ns > e->r.process->newest_ns && row->start_ns > e->r.process->sent_ns + QUIET_NS)
         e->r.process->newest_ns = row->start_ns;
     add_row(r, e, row);
+    order_flight(&e->r);
 }
 
 /* What ended before the operation in progress may be reported after that. */
@@ -355,6 +380,7 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
     if (e->r.process->newest_ns < row.end_ns)
         e->r.process->newest_ns = row.end_ns;
     add_row(r, e, &row);
+    order_flight(&e->r);
     return 0;
 }
 
@@ -385,13 +411,17 @@ static bool take_flight(struct ft_recent *r, struct ft_recent_rank_entry *e,
 {
     size_t function =
         p->op && *p->op ? ft_functions_number(&r->functions, p->op) : FT_FUNCTIONS_MAX;
+    int64_t start_ns;
 
     if ((p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT &&
          p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_BEGUN) ||
         function == FT_FUNCTIONS_MAX || !p->has_start_ms || p->start_ms == 0 ||
-        p->start_ms > MS_MAX)
+        p->start_ms > MS_MAX || (p->has_started_ns && p->started_ns > NS_MAX))
         return false;
-    *row = (struct ft_recent_row){.start_ns = p->start_ms * NS_PER_MS,
+    start_ns = moment_of(e->r.process, p->start_ms, p->has_started_ns, p->started_ns);
+    if (start_ns <= 0)
+        return false;
+    *row = (struct ft_recent_row){.start_ns = (uint64_t)start_ns,
                                   .end_ns = UINT64_MAX,
                                   .number = p->number,
                                   .sequence = p->sequence,
@@ -432,6 +462,7 @@ int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int6
         .kernels_open = p->kernels_open,
     };
     to->in_flight = take_flight(r, e, p, &to->row);
+    order_flight(&e->r);
     if (to->in_flight)
         r->sweep.kept[to->row.function] = true;
     take_transfers(to, p);

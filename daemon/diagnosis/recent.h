@@ -111,6 +111,7 @@ struct ft_recent_process {
     uint32_t ranks; /* that refer to it */
     bool offset_known;
     int64_t offset_ns;  /* Unix time less the host's monotonic clock */
+    int64_t set_ns;     /* by so much the host's clock was set since then */
     uint64_t newest_ns; /* up to which it has reported its operations */
     uint64_t sent_ns;   /* end of the newest one with transfers */
     int64_t heard_ms;

@@ -169,6 +169,7 @@ START_TEST(what_moves_is_not_reported_what_stands_is)
     ck_assert_uint_eq(got.count, 1);
     ck_assert_int_eq(got.wait[0], FT_WAIT_SEND);
     ck_assert_ptr_nonnull(strstr(got.json, "\"state\":\"send_wait\",\"since_ms\":2005"));
+    ck_assert_ptr_nonnull(strstr(got.json, "\"started_ns\":2000000000"));
     /* The same is told again after a while, a change within a second. */
     look(9900);
     ck_assert_uint_eq(got.reports, 1);

@@ -90,6 +90,12 @@ tests_unit_check_diagnoser_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=
 	-Wl,--wrap=realloc -Wl,--wrap=free
 tests_unit_check_diagnoser_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_diagnosis_clocks
+TESTS += tests/unit/check_diagnosis_clocks
+tests_unit_check_diagnosis_clocks_SOURCES = tests/unit/check_diagnosis_clocks.c tests/unit/unit.h
+tests_unit_check_diagnosis_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_diagnosis_clocks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_gather
 TESTS += tests/unit/check_gather
 tests_unit_check_gather_SOURCES = tests/unit/check_gather.c tests/unit/unit.h
