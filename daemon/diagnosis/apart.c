@@ -15,7 +15,8 @@
 #define ROWS   64
 #define LOOKED 512
 /* Times that differ by more than an hour are no clock's: nothing follows from them. */
-#define MOST_NS 3600e9
+#define MOST_NS   3600e9
+#define NS_PER_MS 1000000
 
 struct finding {
     const struct ft_recent *recent;
@@ -207,4 +208,22 @@ void ft_apart_find(const struct ft_recent *recent, const struct ft_recent_job *j
     free(f.clocks);
     free(f.processes);
     free(f.room);
+}
+
+int64_t ft_apart_lag_ms(const struct ft_recent_job *job, struct ft_task *task)
+{
+    double *lags = calloc(job->ranks + 1, sizeof(*lags)), lag_ms = 0;
+    size_t n = 0;
+
+    for (const struct ft_recent_rank *r = job->first; lags && r; r = r->next) {
+        if (n % 16 == 0)
+            ft_task_spend(task, 1);
+        if (r->process && r->process->lag_known)
+            lags[n++] = (double)(r->process->lag_ms + r->process->ahead_ns / NS_PER_MS);
+    }
+    ft_task_spend(task, 1 + n / 16);
+    if (n > 0)
+        lag_ms = ft_median(lags, n);
+    free(lags);
+    return fabs(lag_ms) > FT_LAG_MS ? (int64_t)lag_ms : 0;
 }

@@ -18,6 +18,12 @@ struct ft_task;
 void ft_apart_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                    struct ft_task *task);
 
+/* By how much the caller's clock is ahead of that which most hosts of the job agree on, where it is
+ * by more than FT_LAG_MS: as their reports came in, so with what these take. 0 where nobody
+ * reported how far it is, or without memory. After ft_apart_find. */
+#define FT_LAG_MS 1000
+int64_t ft_apart_lag_ms(const struct ft_recent_job *job, struct ft_task *task);
+
 /* A time of a process by the clock that most of those connected with it agree on. */
 static inline uint64_t ft_apart_at(const struct ft_recent_process *process, uint64_t ns)
 {

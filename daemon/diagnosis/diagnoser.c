@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/diagnosis/apart.h"
 #include "daemon/diagnosis/blamed.h"
 #include "daemon/diagnosis/cut.h"
 #include "daemon/diagnosis/downed.h"
@@ -53,8 +54,9 @@ struct look {
     struct ft_gathered g;
     struct ft_blamed blamed;
     int64_t now_ms;
-    bool hangs; /* something stands for long */
-    bool vain;  /* the program ends: nobody needs what it finds */
+    int64_t lag_ms; /* this host's clock is ahead of the job's by */
+    bool hangs;     /* something stands for long */
+    bool vain;      /* the program ends: nobody needs what it finds */
 };
 
 struct ft_diagnoser *ft_diagnoser_new(const struct ft_diagnoser_config *config)
@@ -151,27 +153,20 @@ static void hit(struct look *l, const Fabrictrace__Diagnosis *m)
         l->d->stats.refused++;
 }
 
-static uint64_t flies_since_ns(const struct ft_recent_rank *r)
-{
-    return r->progress.in_flight &&
-                   r->progress.state == FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT
-               ? r->progress.row.start_ns
-               : UINT64_MAX;
-}
-
 /* For how long the oldest operation of the job that is in progress is. */
 static int64_t standing_ms(const struct ft_recent_job *job, int64_t now_ms)
 {
-    uint64_t oldest = UINT64_MAX;
+    int64_t oldest_ms = now_ms;
 
     for (const struct ft_recent_rank *r = job->first; r; r = r->next) {
-        uint64_t since = flies_since_ns(r);
+        const struct ft_recent_progress *p = &r->progress;
 
-        if (r->process && r->progress.standing && since < oldest &&
-            r->progress.process != FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE)
-            oldest = since;
+        if (r->process && p->standing && p->in_flight && p->since_ms < oldest_ms &&
+            p->state == FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT &&
+            p->process != FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE)
+            oldest_ms = p->since_ms;
     }
-    return oldest == UINT64_MAX ? 0 : now_ms - (int64_t)(oldest / NS_PER_MS);
+    return now_ms - oldest_ms;
 }
 
 /* Whether it is known of a rank that it is not in the operation that others wait in since then: its
@@ -235,6 +230,9 @@ static void report(struct look *l, struct ft_diagnosis *found)
     struct ft_cut cut = {.edges = 0};
 
     ft_task_spend(l->task, 1 + l->job->ranks / 4);
+    /* From here on all is by this host's clock. */
+    if (found->since_ns)
+        found->since_ns += (uint64_t)l->lag_ms * NS_PER_MS;
     ft_report_fill(r, l->g.ops, found, (uint64_t)l->now_ms * NS_PER_MS);
     m->fabric = (char *)(uintptr_t)l->around.fabric;
     m->job = l->job->named ? l->job->name : NULL;
@@ -332,13 +330,14 @@ static void look_at(void *arg)
     l->d->stats.looks++;
     if (ft_gather(l->d->recent, l->job, rows_of_look(l), l->now_ms, l->task, &l->g))
         return;
+    l->lag_ms = ft_apart_lag_ms(l->job, l->task);
     l->d->stats.folded += l->g.folded;
     l->d->stats.gaps += l->g.gaps;
     if (!l->hangs)
         ft_blamed_look(&l->blamed, l->d->recent, l->job, l->now_ms, l->g.numbered,
                        &l->around.witnesses, l->task);
     if (!l->g.folded && l->g.rows > 0 && (!l->hangs || knows_usual(l)) &&
-        ft_diagnose(l->g.ops, (uint64_t)l->now_ms * NS_PER_MS, false, &found) == 0) {
+        ft_diagnose(l->g.ops, (uint64_t)(l->now_ms - l->lag_ms) * NS_PER_MS, false, &found) == 0) {
         report_all(l, &found, true);
         report_all(l, &found, false);
     }

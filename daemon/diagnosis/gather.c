@@ -508,8 +508,8 @@ static int add_rows(struct gathering *g)
             .peer = FT_OPERATIONS_NONE,
             .sequence = g->items[i].sequence,
             .bytes = row->bytes,
-            .start_ns = row->start_ns,
-            .end_ns = g->items[i].end_ns,
+            .start_ns = starts_at(&g->items[i]),
+            .end_ns = ft_apart_at(r->process, g->items[i].end_ns),
         };
 
         ft_task_spend(g->task, 1);

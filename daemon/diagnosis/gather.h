@@ -7,7 +7,8 @@
  * of which one rank's record was lost would make that rank look as if it had worked meanwhile.
  *
  * Ranks are numbered as in the communicator that has all processes of the job; where there is none,
- * each communicator numbers its own. Pure. Thread: one.
+ * each communicator numbers its own. Times are by the clock that most of its hosts agree on
+ * (apart.h). Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,10 +19,10 @@
 #define QUIET_NS UINT64_C(10000000000)
 /* Of operations within a host alone so many are kept: there may be hundreds in a step. */
 #define LAUNCHES_LAST 256
-/* 200 years: sums of times stay within 63 bits. */
-#define MS_MAX (200LL * 366 * 86400 * 1000)
-#define US_MAX (86400ULL * 1000 * 1000 * 366)
-#define NS_MAX ((uint64_t)MS_MAX * NS_PER_MS)
+/* 100 years, and 31 of a monotonic clock: sums and differences of three stay within 63 bits. */
+#define MS_MAX   (100LL * 366 * 86400 * 1000)
+#define MONO_MAX UINT64_C(1000000000000000000)
+#define US_MAX   (86400ULL * 1000 * 1000 * 366)
 
 struct ft_recent *ft_recent_new(const struct ft_recent_config *config)
 {
@@ -261,7 +261,7 @@ static bool times_of(struct ft_recent_process *p, const Fabrictrace__Collective 
     int64_t start_ns;
 
     if (!c->has_start_ms || !c->has_duration_us || c->start_ms > MS_MAX ||
-        c->duration_us > US_MAX || (c->has_started_ns && c->started_ns > NS_MAX))
+        c->duration_us > US_MAX || (c->has_started_ns && c->started_ns > MONO_MAX))
         return false;
     start_ns = moment_of(p, c->start_ms, c->has_started_ns, c->started_ns);
     if (start_ns <= 0)
@@ -384,6 +384,18 @@ int ft_recent_collective(struct ft_recent *r, const Fabrictrace__Collective *c, 
     return 0;
 }
 
+/* A time that a report names, by the caller's clock; 0 stays. */
+static uint64_t here_ms(const Fabrictrace__Progress *p, uint64_t ms, int64_t now_ms)
+{
+    uint64_t ago_ms = p->time_ms > ms ? p->time_ms - ms : 0, now = (uint64_t)now_ms;
+
+    if (ms == 0)
+        return 0;
+    if (!p->has_time_ms)
+        return ms < now ? ms : now;
+    return ago_ms < now ? now - ago_ms : 1;
+}
+
 /* Those made for other processes are theirs. */
 static void take_transfers(struct ft_recent_progress *to, const Fabrictrace__Progress *p)
 {
@@ -398,7 +410,7 @@ static void take_transfers(struct ft_recent_progress *to, const Fabrictrace__Pro
             .channel = t->channel,
             .steps_done = t->steps_done,
             .steps = t->steps,
-            .since_ms = t->since_ms,
+            .since_ms = here_ms(p, t->since_ms, to->heard_ms),
             .sends = t->send,
             .current = t->number && t->number == p->number,
         };
@@ -416,7 +428,7 @@ static bool take_flight(struct ft_recent *r, struct ft_recent_rank_entry *e,
     if ((p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT &&
          p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_BEGUN) ||
         function == FT_FUNCTIONS_MAX || !p->has_start_ms || p->start_ms == 0 ||
-        p->start_ms > MS_MAX || (p->has_started_ns && p->started_ns > NS_MAX))
+        p->start_ms > MS_MAX || (p->has_started_ns && p->started_ns > MONO_MAX))
         return false;
     start_ns = moment_of(e->r.process, p->start_ms, p->has_started_ns, p->started_ns);
     if (start_ns <= 0)
@@ -450,9 +462,9 @@ int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int6
     to = &e->r.progress;
     *to = (struct ft_recent_progress){
         .heard_ms = now_ms,
-        .time_ms = p->time_ms,
-        .moved_ms = p->moved_ms,
-        .process_since_ms = p->process_since_ms,
+        .moved_ms = here_ms(p, p->moved_ms, now_ms),
+        .process_since_ms = here_ms(p, p->process_since_ms, now_ms),
+        .since_ms = (int64_t)here_ms(p, p->start_ms, now_ms),
         .begun = p->begun,
         .finished = p->finished,
         .standing = p->standing,
@@ -466,6 +478,10 @@ int ft_recent_progress(struct ft_recent *r, const Fabrictrace__Progress *p, int6
     if (to->in_flight)
         r->sweep.kept[to->row.function] = true;
     take_transfers(to, p);
+    if (p->has_time_ms && p->time_ms <= MS_MAX) {
+        e->r.process->lag_ms = now_ms - (int64_t)p->time_ms + e->r.process->set_ns / NS_PER_MS;
+        e->r.process->lag_known = true;
+    }
     e->job->fresh += to->standing;
     return 0;
 }

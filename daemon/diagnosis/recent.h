@@ -59,11 +59,13 @@ struct ft_recent_transfer {
     bool current; /* of the operation in progress */
 };
 
-/* Where a rank stands, by its last report. */
+/* Where a rank stands, by its last report. Its times, that of the row excepted, are the caller's:
+ * so long before it was heard as they are before the report's own, whatever its agent's clock. */
 struct ft_recent_progress {
-    int64_t heard_ms; /* 0: never */
-    uint64_t time_ms, moved_ms, process_since_ms;
-    uint64_t begun, finished; /* numbers */
+    int64_t heard_ms;                    /* 0: never */
+    uint64_t moved_ms, process_since_ms; /* 0: not reported */
+    int64_t since_ms;                    /* the operation in progress was begun */
+    uint64_t begun, finished;            /* numbers */
     bool standing;
     Fabrictrace__ProcessState process;
     Fabrictrace__OperationState state;
@@ -115,6 +117,8 @@ struct ft_recent_process {
     uint64_t newest_ns; /* up to which it has reported its operations */
     uint64_t sent_ns;   /* end of the newest one with transfers */
     int64_t heard_ms;
+    bool lag_known;
+    int64_t lag_ms;         /* the caller's time less its own, when it last said how far it is */
     uint32_t number, index; /* the callers' */
     int64_t ahead_ns;       /* its host's clock; apart.h */
     /* Steps to, or from, some of its peers are as fast as others' (delays.h). */

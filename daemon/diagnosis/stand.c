@@ -43,14 +43,13 @@ bool ft_stand_is_stopped(const struct ft_recent_rank *rank)
            p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_UNINTERRUPTIBLE;
 }
 
-/* By this host's clock: when the peer last moved, as its report says. */
+/* Than the peer last moved, as its report says. */
 static bool is_later(const struct ft_recent_rank *r, const struct ft_recent_rank *peer)
 {
     const struct ft_recent_progress *p = &peer->progress;
-    int64_t age_ms = p->time_ms > p->moved_ms ? (int64_t)(p->time_ms - p->moved_ms) : 0;
 
     return r->progress.standing && p->standing && p->moved_ms > 0 &&
-           r->progress.heard_ms > p->heard_ms - age_ms + LATER_MS;
+           r->progress.heard_ms > (int64_t)p->moved_ms + LATER_MS;
 }
 
 /* The peer's side of a transfer. */

@@ -27,6 +27,7 @@ static bool unsure[RANKS];
 static Fabrictrace__TransferState state[RANKS];
 static uint32_t got[RANKS]; /* steps that the next one has; 2 are completed */
 static Fabrictrace__ProcessState process[RANKS];
+static int64_t ahead_ms; /* the agents' clocks, of this host's */
 
 static struct ft_ip address(uint8_t last)
 {
@@ -123,7 +124,7 @@ static void fill(Fabrictrace__Transfer *t, bool send, uint32_t peer,
     fabrictrace__transfer__init(t);
     t->has_peer = t->has_send = t->has_state = t->has_steps_done = t->has_number = true;
     t->has_since_ms = true;
-    t->since_ms = NOW - 12000;
+    t->since_ms = (uint64_t)(NOW - 12000 + ahead_ms);
     t->peer = peer;
     t->send = send;
     t->state = waits;
@@ -146,13 +147,13 @@ static void report(uint32_t rank)
     p.has_standing = p.standing = p.has_number = p.has_start_ms = p.has_finished = true;
     p.pid = 100 + rank;
     p.rank = rank;
-    p.time_ms = NOW;
-    p.moved_ms = NOW - 12000;
+    p.time_ms = (uint64_t)(NOW + ahead_ms);
+    p.moved_ms = (uint64_t)(NOW - 12000 + ahead_ms);
     p.process = process[rank];
     p.finished = NUMBER - 1;
     p.state = FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT;
     p.number = NUMBER;
-    p.start_ms = NOW - 13000;
+    p.start_ms = (uint64_t)(NOW - 13000 + ahead_ms);
     p.op = text("AllReduce");
     fill(&transfers[0], true, (rank + 1) % RANKS, state[rank], 2);
     fill(&transfers[1], false, last, RECV_WAIT, got[last]);
@@ -303,6 +304,23 @@ START_TEST(a_link_that_packets_get_through_is_not_named)
     sampled[6].after_ms = 6000;
     find();
     ck_assert_uint_eq(cut.port_count, 2);
+}
+END_TEST
+
+/* Whatever the clocks of the hosts: what was sampled is of another one. */
+START_TEST(only_packets_since_then_get_through)
+{
+    for (ahead_ms = -20000; ahead_ms <= 20000; ahead_ms += 20000)
+        for (int64_t after_ms = -6000; after_ms <= 6000; after_ms += 12000) {
+            begin();
+            paths[1][0] = paths[3][0] = paths[6][0] = 20;
+            joined = true;
+            sampled[3].end = 120;
+            sampled[3].after_ms = after_ms;
+            find();
+            ck_assert_uint_eq(cut.port_count, after_ms > 0 ? 1 : 2);
+        }
+    ahead_ms = 0;
 }
 END_TEST
 
@@ -472,9 +490,10 @@ START_TEST(paths_that_are_not_certain_are_not_used)
 }
 END_TEST
 
-FT_UNIT_MAIN("cut", what_has_arrived_stands_on_the_path_of_its_answer,
-             the_one_link_in_common_is_named, a_report_has_the_link,
-             of_two_links_in_common_none_is_named, a_link_that_packets_get_through_is_not_named,
+FT_UNIT_MAIN("cut", only_packets_since_then_get_through,
+             what_has_arrived_stands_on_the_path_of_its_answer, the_one_link_in_common_is_named,
+             a_report_has_the_link, of_two_links_in_common_none_is_named,
+             a_link_that_packets_get_through_is_not_named,
              one_that_stands_elsewhere_acquits_the_link, what_has_arrived_says_nothing,
              a_send_that_has_arrived_is_known, a_stopped_peer_is_not_the_link,
              a_single_transfer_names_no_link, paths_that_are_not_certain_are_not_used)

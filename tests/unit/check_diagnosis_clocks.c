@@ -28,6 +28,7 @@
 #define RECV_WAIT FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_RECV_WAIT
 #define SEND_WAIT FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT
 #define COMM_HANG FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG
+#define AWAY      FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG
 
 static struct ft_diagnoser *diagnoser;
 static struct ft_events *events;
@@ -36,7 +37,7 @@ static uint64_t number[RANKS]; /* of the last operation that ended */
 static int64_t ahead_ms[RANKS];
 static bool nanoseconds; /* agents say when what is in flight began by their monotonic clock */
 static unsigned raised;
-static int64_t said_since_ms;
+static int64_t raised_ms, said_since_ms;
 static uint32_t last_rank;
 static Fabrictrace__Syndrome last_syndrome;
 
@@ -53,6 +54,7 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
     if (record->kind_case != FABRICTRACE__RECORD__KIND_DIAGNOSIS || d->cleared)
         return;
     raised++;
+    raised_ms = (int64_t)d->time_ms;
     said_since_ms = (int64_t)d->since_ms;
     last_syndrome = d->syndrome;
     last_rank = d->has_rank ? d->rank : UINT32_MAX;
@@ -259,5 +261,61 @@ START_TEST(a_clock_that_is_set_blames_nobody)
 }
 END_TEST
 
+/* Some hosts' clocks, the first so many, are not the daemon's. */
+static void set_apart(uint32_t hosts, int64_t ms)
+{
+    for (uint32_t r = 0; r < hosts; r++)
+        ahead_ms[r] = ms;
+}
+
+static const uint32_t apart[] = {1, 3, RANKS};
+static const int64_t by_ms[] = {-APART_MS, APART_MS};
+
+/* However they are apart from it, the rank that stays away is named as soon as it is with one
+ * clock, and no sooner. */
+START_TEST(a_hang_is_found_in_time_whatever_the_clocks)
+{
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < 2; k++)
+            for (uint32_t away = 0; away < RANKS; away += 2) {
+                uint64_t at_us = 0, since_us[RANKS];
+
+                open_diagnoser();
+                set_apart(apart[i], by_ms[k]);
+                run(0, STEPS, 0, 0, &at_us);
+                for (uint32_t r = 0; r < RANKS; r++)
+                    since_us[r] = at_us;
+                hang(away, since_us, 14000);
+                ck_assert_uint_eq(raised, 1);
+                ck_assert_int_eq(last_syndrome, AWAY);
+                ck_assert_uint_eq(last_rank, away);
+                ck_assert_int_ge(raised_ms, START_MS + (int64_t)(at_us / US_MS) + 10000);
+                ck_assert_int_lt(llabs(said_since_ms - START_MS - (int64_t)(at_us / US_MS)), 1000);
+                close_diagnoser();
+            }
+}
+END_TEST
+
+/* A rank that works for 13 s now and then may do so again. */
+START_TEST(what_is_usual_is_no_hang_whatever_the_clocks)
+{
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < 2; k++) {
+            uint64_t at_us = 0, since_us[RANKS];
+
+            open_diagnoser();
+            set_apart(apart[i], by_ms[k]);
+            run(0, STEPS, 5, 13000000, &at_us);
+            for (uint32_t r = 0; r < RANKS; r++)
+                since_us[r] = at_us;
+            hang(1, since_us, 12500);
+            ck_assert_uint_eq(raised, 0);
+            close_diagnoser();
+        }
+}
+END_TEST
+
 FT_UNIT_MAIN("diagnosis_clocks", what_began_in_a_millisecond_is_in_order,
-             a_clock_that_is_set_moves_no_operation, a_clock_that_is_set_blames_nobody)
+             a_clock_that_is_set_moves_no_operation, a_clock_that_is_set_blames_nobody,
+             a_hang_is_found_in_time_whatever_the_clocks,
+             what_is_usual_is_no_hang_whatever_the_clocks)

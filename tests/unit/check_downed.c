@@ -27,8 +27,9 @@ static struct ft_diagnosis_report diagnosis;
 static struct ft_testimony room;
 /* From host to host, by the first spine; 0 ends it. And of the answers, by the second. */
 static uint32_t data[3], answers[3], data_in[3], answers_in[3];
-static bool certain; /* the paths */
-static uint32_t got; /* steps that the receiver has; 2 are completed */
+static bool certain;     /* the paths */
+static int64_t ahead_ms; /* the agents' clocks, of this host's */
+static uint32_t got;     /* steps that the receiver has; 2 are completed */
 
 bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
                                uint32_t dst, struct ft_pair_path *path);
@@ -114,12 +115,12 @@ static void report(uint32_t rank)
     p.has_standing = p.standing = true;
     p.pid = 100 + rank;
     p.rank = rank;
-    p.time_ms = NOW_MS;
+    p.time_ms = (uint64_t)(NOW_MS + ahead_ms);
     p.state = FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT;
     p.number = 7;
-    p.start_ms = SINCE_MS - 1000;
+    p.start_ms = (uint64_t)(SINCE_MS - 1000 + ahead_ms);
     t.has_peer = t.has_send = t.has_state = t.has_steps_done = t.has_number = t.has_since_ms = true;
-    t.since_ms = SINCE_MS;
+    t.since_ms = (uint64_t)(SINCE_MS + ahead_ms);
     t.peer = !rank;
     t.send = !rank;
     t.state = rank ? RECV_WAIT : SEND_WAIT;
@@ -226,6 +227,25 @@ START_TEST(the_link_that_went_down_is_named)
     /* What is slow is so for other reasons. */
     ck_assert_ptr_null(find(FABRICTRACE__SYNDROME__SYNDROME_COMM_SLOW));
     end();
+}
+END_TEST
+
+/* Whatever the clocks of the hosts: what went down later is not the cause. */
+START_TEST(hosts_with_other_clocks_are_no_exception)
+{
+    for (ahead_ms = -20000; ahead_ms <= 20000; ahead_ms += 20000) {
+        begin();
+        say(data[1], SINCE_MS - 2000, UP);
+        say(data[1], SINCE_MS + 3000, DOWN);
+        ck_assert_str_eq(find_hang(), name_of(data[1]));
+        end();
+        begin();
+        say(data[1], SINCE_MS + 10000, UP);
+        say(data[1], SINCE_MS + 12000, DOWN);
+        ck_assert_ptr_null(find_hang());
+        end();
+    }
+    ahead_ms = 0;
 }
 END_TEST
 
@@ -352,7 +372,8 @@ START_TEST(a_link_that_was_taken_out_is_named)
 }
 END_TEST
 
-FT_UNIT_MAIN("downed", a_link_that_was_taken_out_is_named, the_link_that_went_down_is_named,
-             either_end_says_it, the_port_that_was_shut_is_named, one_that_is_up_again_is_not_it,
-             one_that_was_up_while_it_stood_is_not_it, one_that_never_was_up_is_not_it,
-             of_two_none_is_named, what_arrived_stands_on_the_path_of_its_answer)
+FT_UNIT_MAIN("downed", hosts_with_other_clocks_are_no_exception, a_link_that_was_taken_out_is_named,
+             the_link_that_went_down_is_named, either_end_says_it, the_port_that_was_shut_is_named,
+             one_that_is_up_again_is_not_it, one_that_was_up_while_it_stood_is_not_it,
+             one_that_never_was_up_is_not_it, of_two_none_is_named,
+             what_arrived_stands_on_the_path_of_its_answer)
