@@ -23,6 +23,7 @@ struct comm {
     uint64_t finished;
     int64_t moved_ns;
     bool reported_before; /* reported: that it stands, or takes long */
+    bool gone;            /* reported: that the process is */
     uint64_t what;        /* a digest of the last report */
     int64_t reported_ns, pause_ns;
     /* The first operation that says it begins in the future, or before all time, and when that was
@@ -317,7 +318,7 @@ static bool is_due(const struct comm *c, const struct ft_progress_report *r, uin
     bool halted = r->process == FT_PROCESS_STOPPED || r->process == FT_PROCESS_GONE;
     bool open = is_open(c, r);
 
-    if (r->process == FT_PROCESS_GONE)
+    if (r->process == FT_PROCESS_GONE && !c->gone)
         return true;
     /* A rank that pauses between two steps of training does so for ever. */
     if (!c->reported_before)
@@ -365,6 +366,7 @@ static void look_at_comm(struct ft_progress *p, uint32_t index, const struct ft_
             c->pause_ns = now;
         c->reported_ns = now;
         c->what = what;
+        c->gone = r.process == FT_PROCESS_GONE;
         c->reported_before = reported;
     }
 }

@@ -383,6 +383,24 @@ START_TEST(a_process_that_is_stopped_or_gone_is_reported_at_once)
 }
 END_TEST
 
+/* As of one that nobody waits for: it may be for hours. */
+START_TEST(a_process_that_is_gone_is_reported_as_one_that_is_stopped)
+{
+    begin();
+    record(FT_SEGMENT_OP, 1, 0, 2000);
+    flight(0, 1, FT_WAIT_SEND, 2000);
+    for (int64_t at_ms = 2500; at_ms < 62500; at_ms += 500)
+        ft_progress_look(progress, rings, FT_PROCESS_GONE, (struct ft_mono){at_ms * MS});
+    /* At once, when it stands, and from then on every 5 s. */
+    ck_assert_uint_eq(got.reports, 13);
+    /* Stopped a moment before it is killed, it is gone at once. */
+    ft_progress_look(progress, rings, FT_PROCESS_STOPPED, (struct ft_mono){70000 * MS});
+    ft_progress_look(progress, rings, FT_PROCESS_GONE, (struct ft_mono){70100 * MS});
+    ck_assert_uint_eq(got.reports, 15);
+    end();
+}
+END_TEST
+
 START_TEST(another_communicator_in_the_same_slot_begins_anew)
 {
     begin();
@@ -498,6 +516,7 @@ FT_UNIT_MAIN("progress", what_begins_in_the_future_stands_from_when_it_is_seen,
              the_first_operation_in_flight_is_the_one, the_furthest_step_holds_up_a_transfer,
              graphs_and_lost_records_are_reported_as_such,
              a_process_that_is_stopped_or_gone_is_reported_at_once,
+             a_process_that_is_gone_is_reported_as_one_that_is_stopped,
              another_communicator_in_the_same_slot_begins_anew, what_finds_no_room_is_counted,
              what_is_being_written_is_not_read, garbage_is_bounded,
              the_kernel_says_how_a_process_is, who_was_never_seen_is_not_gone)
