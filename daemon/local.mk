@@ -129,6 +129,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/jobs/pair_links.c daemon/jobs/pair_links.h \
 	daemon/jobs/ranks.c daemon/jobs/ranks.h \
 	daemon/jobs/ranks_age.c daemon/jobs/ranks_impl.h \
+	daemon/jobs/ranks_reports.c daemon/jobs/ranks_room.c \
 	daemon/jobs/sent.c daemon/jobs/sent.h \
 	daemon/jobs/slowest.c daemon/jobs/slowest.h \
 	daemon/join/counters.c daemon/join/counters.h \

@@ -47,7 +47,7 @@ enum {
     HASH_SET = FT_HASHES_SET_BYTES,
     /* A member of a communicator; four pairs, with their hosts and queue pairs; how far it is, and
      * its part of a look at its job. */
-    RANK = 5632 + 112 + FT_RECENT_RANK_BYTES + FT_DIAGNOSER_RANK_BYTES,
+    RANK = 5632 + 768 + 112 + FT_RECENT_RANK_BYTES + FT_DIAGNOSER_RANK_BYTES,
     INGEST_SOURCE = 256,  /* its name, where it sends over Kafka */
     INGEST_NUMBERS = 104, /* of what it sent into a partition */
     KAFKA_MESSAGE = 1200, /* seven headers, and the message as it waits (lib/io/kafka/producer.c) */

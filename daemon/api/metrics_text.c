@@ -232,6 +232,8 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
         ft_prom_one(p, FT_METRIC_SPREAD_REFUSED, ft_spread_refused(stages->spread));
     write_plans(p, stages->follower);
     ft_prom_one(p, FT_METRIC_RANKS_CONTESTED, ft_ranks_contested(stages->ranks));
+    ft_prom_one(p, FT_METRIC_RANKS_UNANNOUNCED, ft_ranks_unannounced(stages->ranks));
+    ft_prom_one(p, FT_METRIC_RANKS_DISPLACED, ft_ranks_displaced(stages->ranks));
     if (stages->diagnoser)
         write_diagnoses(p, stages->diagnoser, stages->rhythms);
     if (stages->second)

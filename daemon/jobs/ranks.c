@@ -11,17 +11,16 @@
 #include "daemon/jobs/ranks_impl.h"
 #include "lib/base/table.h"
 
-/* Of a collective, and queue pairs of each: more than agents list. A peer is compared with all
- * others. */
-#define PEERS_MAX    256
-#define PEER_QPS_MAX 16
-
 struct ft_ranks *ft_ranks_new(const struct ft_ranks_config *config)
 {
+    const size_t waiting_max = config->members_max / 4 + 1;
     struct ft_ranks *r = calloc(1, sizeof(*r));
 
     if (!r)
         return NULL;
+    r->caps[FT_RANKS_MEMBERS] = config->members_max;
+    r->caps[FT_RANKS_EDGES] = r->caps[FT_RANKS_HOSTS] = r->caps[FT_RANKS_QPS] = config->edges_max;
+    r->caps[FT_RANKS_WAITING] = waiting_max;
     r->members =
         ft_table_new(sizeof(struct ft_ranks_member_entry), sizeof(struct ft_ranks_member_key),
                      config->members_max, config->seed);
@@ -31,7 +30,13 @@ struct ft_ranks *ft_ranks_new(const struct ft_ranks_config *config)
                             config->edges_max, config->seed);
     r->qps = ft_table_new(sizeof(struct ft_ranks_qp), sizeof(struct ft_ranks_qp_key),
                           config->edges_max, config->seed);
-    if (!r->members || !r->edges || !r->hosts || !r->qps) {
+    r->waiting = ft_table_new(sizeof(struct ft_ranks_waiting), sizeof(struct ft_ranks_waiting_key),
+                              waiting_max, config->seed);
+    /* Each entry may be another host's. */
+    r->owners =
+        ft_table_new(sizeof(struct ft_ranks_owner), FT_RANKS_NAME,
+                     config->members_max + 3 * config->edges_max + waiting_max, config->seed);
+    if (!r->members || !r->edges || !r->hosts || !r->qps || !r->waiting || !r->owners) {
         ft_ranks_free(r);
         return NULL;
     }
@@ -46,29 +51,9 @@ void ft_ranks_free(struct ft_ranks *r)
     ft_table_free(r->edges);
     ft_table_free(r->hosts);
     ft_table_free(r->qps);
+    ft_table_free(r->waiting);
+    ft_table_free(r->owners);
     free(r);
-}
-
-static bool is_process(const struct ft_ranks_member_entry *m, const char *host, uint32_t pid)
-{
-    return m->m.pid == pid && strncmp(m->m.host, host, sizeof(m->m.host) - 1) == 0;
-}
-
-/* Whether the rank is another process than this one: it has not left, and was heard of. */
-static bool is_anothers(const struct ft_ranks *r, const struct ft_ranks_member_entry *m,
-                        const char *host, uint32_t pid)
-{
-    return m && !m->m.closed && ft_ranks_within(r->now_ms, m->heard_ms, FT_RANKS_SILENT_MS) &&
-           !is_process(m, host, pid);
-}
-
-/* The same of who reports an operation, as far as the report says. */
-static bool reports_anothers(const struct ft_ranks *r, const struct ft_ranks_member_key *key,
-                             const Fabrictrace__Collective *c)
-{
-    const struct ft_ranks_member_entry *m = ft_table_find(r->members, key);
-
-    return m && is_anothers(r, m, c->host ? c->host : m->m.host, c->pid ? c->pid : m->m.pid);
 }
 
 int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c)
@@ -80,20 +65,20 @@ int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c
         return -EINVAL;
     key = ft_ranks_member_key(c->comm_id, c->rank);
     m = ft_table_find(r->members, &key);
-    if (is_anothers(r, m, c->host, c->pid)) {
+    if (ft_ranks_is_anothers(r, m, c->host, c->pid) || (c->ranks && c->rank >= c->ranks)) {
         r->contested++;
         return -EEXIST;
     }
     /* One that has left is not replaced by one that leaves. */
-    if (m && c->closed && !is_process(m, c->host, c->pid))
+    if (m && c->closed && !ft_ranks_is_process(&m->m, c->host, c->pid))
         return 0;
     if (!m)
-        m = ft_ranks_insert(r, FT_RANKS_MEMBERS, &key);
+        m = ft_ranks_insert(r, FT_RANKS_MEMBERS, &key, c->host);
     if (!m)
         return -ENOSPC;
     m->heard_ms = r->now_ms;
     /* Another process: what its forerunner stood in is over. */
-    if (!is_process(m, c->host, c->pid))
+    if (!ft_ranks_is_process(&m->m, c->host, c->pid))
         m->m.progress = (struct ft_rank_progress){.time_ms = 0};
     memcpy(m->m.comm_id, key.comm_id, sizeof(key.comm_id));
     m->m.rank = c->rank;
@@ -104,6 +89,7 @@ int ft_ranks_communicator(struct ft_ranks *r, const Fabrictrace__Communicator *c
     ft_ranks_copy(m->m.job, sizeof(m->m.job), c->job);
     ft_ranks_copy(m->m.gpu, sizeof(m->m.gpu), c->gpu);
     ft_ranks_copy(m->m.name, sizeof(m->m.name), c->name);
+    ft_ranks_add_waiting(r, &key, c->host, c->pid);
     return 0;
 }
 
@@ -153,222 +139,6 @@ void ft_ranks_progress(struct ft_ranks *r, const Fabrictrace__Progress *in)
     ft_ranks_copy(m->m.progress.op, sizeof(m->m.progress.op), in->op);
 }
 
-double ft_ranks_expected(const char *op, const char *algo, double bytes, double ranks,
-                         double channels, double channels_used)
-{
-    bool ring = algo && strcmp(algo, "RING") == 0, tree = algo && strcmp(algo, "TREE") == 0;
-
-    if (!op || ranks < 1 || channels < 1 || channels_used < 1)
-        return -1;
-    if (strcmp(op, "AllReduce") == 0 && ring)
-        return 2 * bytes * (ranks - 1) / ranks / channels;
-    if (strcmp(op, "AllReduce") == 0 && tree)
-        return bytes / channels;
-    if ((strcmp(op, "AllGather") == 0 || strcmp(op, "ReduceScatter") == 0) && ring)
-        return bytes * (ranks - 1) / ranks / channels;
-    if ((strcmp(op, "Broadcast") == 0 || strcmp(op, "Reduce") == 0) && ring)
-        return bytes / channels;
-    if (strcmp(op, "AlltoAll") == 0)
-        return bytes / ranks / channels_used;
-    if (strcmp(op, "Send") == 0)
-        return bytes / channels_used;
-    return -1;
-}
-
-static struct ft_ranks_hosts_key hosts_key(const char *src, const char *dst, uint32_t src_pid)
-{
-    struct ft_ranks_hosts_key key;
-
-    memset(&key, 0, sizeof(key));
-    ft_ranks_copy(key.src, sizeof(key.src), src);
-    ft_ranks_copy(key.dst, sizeof(key.dst), dst);
-    key.src_pid = src_pid;
-    return key;
-}
-
-static void list_pair(struct ft_ranks *r, const struct ft_ranks_hosts_key *key,
-                      const struct ft_ranks_member_key *src, uint32_t dst)
-{
-    struct ft_ranks_hosts *h = ft_ranks_insert(r, FT_RANKS_HOSTS, key);
-
-    if (!h)
-        return;
-    h->heard_ms = r->now_ms;
-    for (uint32_t i = 0; i < h->count; i++)
-        if (h->dst[i] == dst && memcmp(&h->src[i], src, sizeof(*src)) == 0)
-            return;
-    /* One that has ended is replaced. */
-    for (uint32_t i = 0; i < h->count; i++) {
-        const struct ft_rank_member *old = ft_ranks_find(r, &h->src[i]);
-
-        if (old && !old->closed)
-            continue;
-        h->src[i] = *src;
-        h->dst[i] = dst;
-        return;
-    }
-    if (h->count == FT_RANKS_CANDIDATES_MAX) {
-        h->more = true;
-        h->more_ms = r->now_ms;
-        return;
-    }
-    h->src[h->count] = *src;
-    h->dst[h->count++] = dst;
-}
-
-/* Remembers that a pair of ranks talks between its hosts, as soon as both are known. Between hosts
- * of many ranks and communicators there are more than can be named, but few of one process. */
-static void list_hosts(struct ft_ranks *r, const struct ft_ranks_member_key *src, uint32_t dst)
-{
-    const struct ft_ranks_member_key dst_key = ft_ranks_member_key(src->comm_id, dst);
-    const struct ft_rank_member *a = ft_ranks_find(r, src), *b = ft_ranks_find(r, &dst_key);
-    struct ft_ranks_hosts_key key;
-
-    if (!a || !b)
-        return;
-    key = hosts_key(a->host, b->host, a->pid);
-    list_pair(r, &key, src, dst);
-    if (key.src_pid) {
-        key.src_pid = 0;
-        list_pair(r, &key, src, dst);
-    }
-}
-
-static void note_qps(struct ft_ranks *r, const Fabrictrace__Collective *c,
-                     const Fabrictrace__PeerTraffic *p, const struct ft_ranks_member_key *src)
-{
-    for (size_t i = 0; c->host && i < p->n_local_qps; i++) {
-        struct ft_ranks_qp_key key;
-        struct ft_ranks_qp *qp;
-
-        memset(&key, 0, sizeof(key));
-        ft_ranks_copy(key.host, sizeof(key.host), c->host);
-        key.qp = p->local_qps[i];
-        qp = ft_ranks_insert(r, FT_RANKS_QPS, &key);
-        if (!qp)
-            return;
-        /* It is one of another process. */
-        if (qp->src.comm_id[0] && reports_anothers(r, &qp->src, c)) {
-            r->contested++;
-            continue;
-        }
-        qp->heard_ms = r->now_ms;
-        qp->src = *src;
-        qp->dst = p->peer;
-    }
-}
-
-static struct ft_rank_edge *edge_of(struct ft_ranks *r, const Fabrictrace__Collective *c,
-                                    uint32_t src, uint32_t dst)
-{
-    struct ft_ranks_edge_key key;
-    struct ft_ranks_edge_entry *e;
-
-    memset(&key, 0, sizeof(key));
-    ft_ranks_copy(key.comm_id, sizeof(key.comm_id), c->comm_id);
-    /* Both ends of a transfer are one operation. */
-    ft_ranks_copy(key.op, sizeof(key.op), c->op && strcmp(c->op, "Recv") == 0 ? "Send" : c->op);
-    key.src = src;
-    key.dst = dst;
-    e = ft_ranks_insert(r, FT_RANKS_EDGES, &key);
-    if (!e)
-        return NULL;
-    e->heard_ms = r->now_ms;
-    memcpy(e->e.comm_id, key.comm_id, sizeof(key.comm_id));
-    memcpy(e->e.op, key.op, sizeof(key.op));
-    e->e.src = src;
-    e->e.dst = dst;
-    e->e.last_ms = (int64_t)c->time_ms;
-    return &e->e;
-}
-
-static double channels_used(const Fabrictrace__Collective *c, uint32_t peer)
-{
-    double n = 0;
-
-    for (size_t i = 0; i < c->n_peers; i++)
-        n += c->peers[i]->has_sent_messages && c->peers[i]->peer == peer;
-    return n;
-}
-
-static int add_sent(struct ft_ranks *r, const Fabrictrace__Collective *c,
-                    const Fabrictrace__PeerTraffic *p)
-{
-    struct ft_rank_edge *e = edge_of(r, c, c->rank, p->peer);
-    double expected = ft_ranks_expected(c->op, c->algo, (double)c->bytes, c->ranks,
-                                        c->channels ? c->channels : 1, channels_used(c, p->peer));
-
-    if (!e)
-        return -ENOSPC;
-    e->sent_bytes += p->sent_bytes;
-    e->sent_messages += p->sent_messages;
-    if (expected > 0 && c->has_bytes)
-        e->expected_bytes += expected * (double)(c->has_operations ? c->operations : 1);
-    e->step_median_ns = p->step_median_ns;
-    e->step_max_ns = p->step_max_ns;
-    return 0;
-}
-
-static void note_dropped(struct ft_ranks *r, const Fabrictrace__Collective *c,
-                         const struct ft_ranks_member_key *own)
-{
-    struct ft_ranks_member_entry *m = c->peers_dropped > 0 ? ft_table_find(r->members, own) : NULL;
-
-    if (!m)
-        return;
-    m->m.transfers_dropped += c->peers_dropped;
-    m->m.bytes_dropped += c->sent_bytes_dropped + c->received_bytes_dropped;
-}
-
-static bool lists_too_much(const Fabrictrace__Collective *c)
-{
-    bool much = c->n_peers > PEERS_MAX;
-
-    for (size_t i = 0; !much && i < c->n_peers; i++)
-        much = c->peers[i]->n_local_qps > PEER_QPS_MAX;
-    return much;
-}
-
-int ft_ranks_collective(struct ft_ranks *r, const Fabrictrace__Collective *c)
-{
-    struct ft_ranks_member_key own;
-    int rc = 0;
-
-    if (!c->comm_id || !c->has_rank || strlen(c->comm_id) >= FT_RANKS_ID || lists_too_much(c))
-        return -EINVAL;
-    own = ft_ranks_member_key(c->comm_id, c->rank);
-    if (reports_anothers(r, &own, c)) {
-        r->contested++;
-        return -EEXIST;
-    }
-    note_dropped(r, c, &own);
-    for (size_t i = 0; i < c->n_peers; i++) {
-        const Fabrictrace__PeerTraffic *p = c->peers[i];
-        const struct ft_ranks_member_key peer = ft_ranks_member_key(c->comm_id, p->peer);
-
-        if (!p->has_peer)
-            continue;
-        if (p->has_sent_messages) {
-            if (add_sent(r, c, p))
-                rc = -ENOSPC;
-            list_hosts(r, &own, p->peer);
-            note_qps(r, c, p, &own);
-        }
-        if (p->has_received_messages) {
-            struct ft_rank_edge *e = edge_of(r, c, p->peer, c->rank);
-
-            if (!e) {
-                rc = -ENOSPC;
-                continue;
-            }
-            e->received_bytes += p->received_bytes;
-            e->received_messages += p->received_messages;
-            list_hosts(r, &peer, c->rank);
-        }
-    }
-    return rc;
-}
-
 static bool fits(const struct ft_ranks *r, const struct ft_ranks_member_key *src, uint32_t dst,
                  uint32_t src_pid, struct ft_rank_pair *pair)
 {
@@ -406,7 +176,7 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
         if (qp && fits(r, &qp->src, qp->dst, query->src_pid, &pairs[0]))
             return 1;
     }
-    key = hosts_key(query->src_host, query->dst_host, query->src_pid);
+    key = ft_ranks_hosts_key(query->src_host, query->dst_host, query->src_pid);
     h = ft_table_find(r->hosts, &key);
     if (!h && query->src_pid) {
         key.src_pid = 0;
@@ -475,4 +245,14 @@ size_t ft_ranks_edges(const struct ft_ranks *r)
 uint64_t ft_ranks_contested(const struct ft_ranks *r)
 {
     return r->contested;
+}
+
+uint64_t ft_ranks_unannounced(const struct ft_ranks *r)
+{
+    return r->unannounced;
+}
+
+uint64_t ft_ranks_displaced(const struct ft_ranks *r)
+{
+    return r->displaced;
 }

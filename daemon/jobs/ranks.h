@@ -11,7 +11,9 @@
  *
  * A rank is the process that was the first to say so, until it left or was silent: what another
  * one says of it, or reports as it, is counted and not taken, as in a diagnosis
- * (daemon/diagnosis/recent.h).
+ * (daemon/diagnosis/recent.h). What is reported of a rank before that process announced it waits
+ * for a minute, in a table of its own, and is not taken where nobody does. In a full table a host
+ * that has less than its share takes room from one that has more.
  *
  * Communicators come and go for ever: a member that closed, or was not announced for two minutes,
  * serves no flow, is shown for another hour, and is replaced by others where the tables are
@@ -89,9 +91,9 @@ struct ft_ranks;
 struct ft_ranks *ft_ranks_new(const struct ft_ranks_config *config);
 void ft_ranks_free(struct ft_ranks *ranks);
 
-/* Both take a record. -EEXIST when another process is that rank; -EINVAL when a needed field is
- * missing or cannot be, or there are more peers than agents list, -ENOSPC when a table is full:
- * what found room is kept. */
+/* Both take a record. -EEXIST when another process is that rank, or its communicator has no such;
+ * -ENOENT when nobody announced it yet; -EINVAL when a needed field is missing or cannot be, or
+ * there are more peers than agents list, -ENOSPC when a table is full: what found room is kept. */
 int ft_ranks_communicator(struct ft_ranks *ranks, const Fabrictrace__Communicator *c);
 int ft_ranks_collective(struct ft_ranks *ranks, const Fabrictrace__Collective *c);
 
@@ -133,7 +135,11 @@ const struct ft_rank_edge *ft_ranks_edge_at(const struct ft_ranks *ranks, uint32
 size_t ft_ranks_members(const struct ft_ranks *ranks);
 size_t ft_ranks_edges(const struct ft_ranks *ranks);
 
-/* Records of ranks that other processes are. */
+/* Records of ranks that other processes are, or that their communicators do not have. */
 uint64_t ft_ranks_contested(const struct ft_ranks *ranks);
+/* Records of operations of ranks that nobody announced, or which found no room until then. */
+uint64_t ft_ranks_unannounced(const struct ft_ranks *ranks);
+/* Entries of hosts that had more than their share of a full table. */
+uint64_t ft_ranks_displaced(const struct ft_ranks *ranks);
 
 #endif

@@ -223,12 +223,12 @@ static enum ft_record_fate take_loss(struct ft_pipeline *p, const Fabrictrace__R
 }
 
 /* A collective goes out with what is known of its slowest peer; borrows the rest. Of a rank that is
- * another process nothing is known. */
+ * another process, or that nobody announced, nothing is known. */
 static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collective *in,
-                               bool contested)
+                               bool is_its)
 {
     const struct ft_slowest_last *last =
-        contested ? NULL : ft_slowest_take(p->stages.slowest, in, p->stages.pairs);
+        !is_its ? NULL : ft_slowest_take(p->stages.slowest, in, p->stages.pairs);
     Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
     Fabrictrace__Collective out = *in;
     bool named = last && last->named;
@@ -252,11 +252,11 @@ static void forward_collective(struct ft_pipeline *p, const Fabrictrace__Collect
     p->emitter.record(p->emitter.arg, &record);
 }
 
-static void take_collective(struct ft_pipeline *p, const Fabrictrace__Collective *c, bool contested)
+static void take_collective(struct ft_pipeline *p, const Fabrictrace__Collective *c, bool is_its)
 {
     if (p->stages.diagnoser)
         ft_diagnoser_collective(p->stages.diagnoser, c, p->now_ms);
-    forward_collective(p, c, contested);
+    forward_collective(p, c, is_its);
 }
 
 /* Goes out also where this daemon has no room to remember it. */
@@ -279,12 +279,12 @@ static enum ft_record_fate take_ranks(struct ft_pipeline *p, const Fabrictrace__
         rc != -EEXIST)
         ft_pairing_communicator(p->stages.pairing, record->communicator, p->now_ms);
     if (record->kind_case == FABRICTRACE__RECORD__KIND_COLLECTIVE)
-        take_collective(p, record->collective, rc == -EEXIST);
+        take_collective(p, record->collective, rc != -EEXIST && rc != -ENOENT);
     else
         p->emitter.record(p->emitter.arg, record);
     if (p->stages.diagnoser && record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR)
         ft_diagnoser_communicator(p->stages.diagnoser, record->communicator);
-    return rc && rc != -EEXIST ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
+    return rc == -ENOSPC ? FT_RECORD_TABLE_FULL : FT_RECORD_FORWARDED;
 }
 
 static enum ft_record_fate forward_progress(struct ft_pipeline *p,

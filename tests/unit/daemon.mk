@@ -115,9 +115,16 @@ tests_unit_check_job_figures_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_ranks
 TESTS += tests/unit/check_ranks
-tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/unit.h
+tests_unit_check_ranks_SOURCES = tests/unit/check_ranks.c tests/unit/ranks_rig.h tests/unit/unit.h
 tests_unit_check_ranks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_ranks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_ranks_room
+TESTS += tests/unit/check_ranks_room
+tests_unit_check_ranks_room_SOURCES = tests/unit/check_ranks_room.c tests/unit/ranks_rig.h \
+	tests/unit/unit.h
+tests_unit_check_ranks_room_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_ranks_room_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_slowest
 TESTS += tests/unit/check_slowest
