@@ -68,6 +68,7 @@ enum field {
     FIELD_SOURCE_ROUTED,
     FIELD_READS,
     FIELD_NO_CREDITS,
+    FIELD_VNI,
     FIELD_END,
 };
 
@@ -300,7 +301,7 @@ static int take(const Fabrictrace__Observation *o, struct ft_observed *out)
     if ((uint64_t)out->data_samples + out->ack_samples > out->samples ||
         out->last_ms < out->first_ms || out->last_ms - out->first_ms > UINT32_MAX ||
         out->time_ms > INT64_MAX || out->first_ms > INT64_MAX || out->dst_qp == UINT32_MAX ||
-        out->psn == UINT32_MAX || out->frame_min_bytes == UINT32_MAX)
+        out->psn == UINT32_MAX || out->vni == UINT32_MAX || out->frame_min_bytes == UINT32_MAX)
         return -EINVAL;
     return 0;
 }
@@ -399,6 +400,7 @@ static void put_rest(struct ft_columns *c, const struct ft_observed *o, const st
     put(c, FIELD_TRANSIT, o->has_transit ? (uint64_t)o->transit_max_ns + 1 : 0);
     put(c, FIELD_SOURCE_ROUTED, o->source_routed);
     put(c, FIELD_READS, o->read_responses + 2u * o->read_requests);
+    put(c, FIELD_VNI, o->has_vni ? o->vni + 1 : 0);
 }
 
 int ft_columns_add_row(struct ft_columns *c, const struct ft_observed *o)

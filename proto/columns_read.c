@@ -55,7 +55,8 @@ static bool rest_fits(const Fabrictrace__Observations *m, size_t count)
     return FITS(outer_src, m->n_addresses + 1) && FITS(outer_dst, m->n_addresses) &&
            FITS(outer_sport, 1u << 16) && FITS(outer_dport, 1u << 16) &&
            FITS(outer_proto, 1u << 8) && FITS_WIDE(queue_max, UINT64_C(1) << 32) &&
-           FITS_WIDE(transit_max, UINT64_C(1) << 32) && FITS(source_routed, 2) && FITS(reads, 4);
+           FITS_WIDE(transit_max, UINT64_C(1) << 32) && FITS(source_routed, 2) && FITS(reads, 4) &&
+           FITS(vni, ANY);
 }
 
 static bool lists_fit(const Fabrictrace__Observations *m)
@@ -178,7 +179,7 @@ static inline void read_psn(const Fabrictrace__Observations *m, size_t row, stru
 static void read_rest(const Fabrictrace__Observations *m, size_t row, struct ft_observed *out)
 {
     uint64_t queue = AT_WIDE(queue_max), transit = AT_WIDE(transit_max);
-    uint32_t src = AT(outer_src);
+    uint32_t src = AT(outer_src), vni = AT(vni);
 
     out->has_queue = queue != 0;
     out->queue_max_bytes = queue ? (uint32_t)(queue - 1) : 0;
@@ -188,6 +189,8 @@ static void read_rest(const Fabrictrace__Observations *m, size_t row, struct ft_
     out->source_routed = AT(source_routed);
     out->read_responses = AT(reads) & 1;
     out->read_requests = AT(reads) >> 1;
+    out->has_vni = vni != 0;
+    out->vni = vni - out->has_vni;
     if (src)
         out->outer = (struct ft_tuple){.src = address_at(m, src - 1),
                                        .dst = address_at(m, AT(outer_dst)),

@@ -48,6 +48,8 @@ int ft_observed_from(const Fabrictrace__Observation *o, struct ft_observed *out)
         .has_ttl = o->has_ttl,
         .has_queue = o->has_queue_max_bytes,
         .has_transit = o->has_transit_max_ns,
+        .vni = o->vni,
+        .has_vni = o->has_vni,
         .source_routed = o->source_routed,
         .read_responses = o->read_responses,
         .read_requests = o->read_requests,

@@ -28,7 +28,8 @@ struct ft_observed {
     uint32_t message_starts, frame_min_bytes, frame_max_bytes; /* 0: not said */
     uint32_t nak_samples, rnr_samples, no_credit_samples;
     struct ft_tuple outer;
-    bool has_psn, has_packets, has_dst_qp, has_ttl, has_queue, has_transit, has_outer;
+    uint32_t vni;
+    bool has_psn, has_packets, has_dst_qp, has_ttl, has_queue, has_transit, has_outer, has_vni;
     bool source_routed, read_responses, read_requests;
 };
 

@@ -145,6 +145,8 @@ static inline void make_key(struct ft_fold_key *key, const struct ft_ip *agent, 
     key->ports = (uint64_t)in << 32 | out;
     key->source = (uint64_t)sub_agent << 32 | source_index;
     key->fate = reason << 32 | source_type << 16 | point << 8 | fate;
+    if (__builtin_expect(flow->packet.has_vni, 0))
+        ft_fold_set_vni(key, flow->packet.vni);
 }
 
 /* Without memory for it a sum has no tunnel, as when samples disagree. */
@@ -409,12 +411,14 @@ static struct ft_fold_sum **by_last(const struct ft_fold *fold, struct ft_wall s
     return order;
 }
 
-/* The same for all pollers, without a seed. */
-static uint64_t turn_of(const struct ft_tuple *tuple)
+/* The same for all pollers, without a seed, and whatever network the flow is in. */
+static uint64_t turn_of(const struct ft_tuple *of)
 {
-    uint64_t words[sizeof(*tuple) / 8], hash = 0;
+    struct ft_tuple tuple = *of;
+    uint64_t words[sizeof(tuple) / 8], hash = 0;
 
-    memcpy(words, tuple, sizeof(words));
+    memset(tuple.zero, 0, sizeof(tuple.zero));
+    memcpy(words, &tuple, sizeof(words));
     for (size_t i = 0; i < sizeof(words) / 8; i++) {
         hash = (hash ^ words[i]) * UINT64_C(0x9E3779B97F4A7C15);
         hash ^= hash >> 29;

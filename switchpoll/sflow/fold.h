@@ -4,19 +4,19 @@
 /*
  * Folds flow samples of one interval into Observation records.
  *
- * Samples that agree in switch, sub-agent, in and out port, 5-tuple, sampling point and fate become
- * one sum in a capped table; no memory is taken per sample once the table has its size. Where a
- * sample was taken follows from its data source: the port it came in by (ingress) or the port it
- * leaves by (egress). A source that is neither, or both, does not say; its samples make a sum of
- * their own, and the record names it: two sources of a switch may have sampled the same packets (at
- * entry and at exit), or each its own ports' (line cards), which whoever adds sums up must weigh.
- * A packet number that is lower than one of an interval before counts as one that went back in it
- * (before.h). Flushing emits in the order in which the sums began, those of more than a second in
- * the order of their last samples, to 100 ms: so equal input gives equal output, and whoever
- * compares what several sums say of one flow finds that of one time together. Where not all can be
- * sent, one flow in so many is, with all of its sums at all switches and by all pollers: another in
- * each interval, until each was sent once. Those with many samples always are. Input: decoded
- * samples. Output: records to a sink. Owner: the caller. Thread: one.
+ * Samples that agree in switch, sub-agent, in and out port, 5-tuple, network of the tunnel (VNI),
+ * sampling point and fate become one sum in a capped table; no memory is taken per sample once the
+ * table has its size. Where a sample was taken follows from its data source: the port it came in by
+ * (ingress) or the port it leaves by (egress). A source that is neither, or both, does not say; its
+ * samples make a sum of their own, and the record names it: two sources of a switch may have
+ * sampled the same packets (at entry and at exit), or each its own ports' (line cards), which
+ * whoever adds sums up must weigh. A packet number that is lower than one of an interval before
+ * counts as one that went back in it (before.h). Flushing emits in the order in which the sums
+ * began, those of more than a second in the order of their last samples, to 100 ms: so equal input
+ * gives equal output, and whoever compares what several sums say of one flow finds that of one time
+ * together. Where not all can be sent, one flow in so many is, with all of its sums at all switches
+ * and by all pollers: another in each interval, until each was sent once. Those with many samples
+ * always are. Input: decoded samples. Output: records to a sink. Owner: the caller. Thread: one.
  */
 #include <stdint.h>
 

@@ -4,6 +4,7 @@
 /* Of fold.c: a sum, and the record that is made of it. */
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/tuple.h"
@@ -11,15 +12,35 @@
 
 /* Hashed and compared as bytes: no padding. Whole words, since what was stored in parts is slow to
  * read in words soon after. A port of 0 is one the exporter does not name; the data source is 0
- * where the point says it: it is the port in or out. */
+ * where the point says it: it is the port in or out. Where the tunnel names a network (VNI), that
+ * stands in what is zero of a tuple. */
 struct ft_fold_key {
     struct ft_ip agent;
     struct ft_tuple tuple;
     uint64_t ports;  /* in, out: 32 bits each, the first above */
     uint64_t source; /* sub-agent, index of the data source: likewise */
-    uint64_t fate;   /* discard reason; type of the data source, point, fate: 32 bits, 3 times 8 */
+    uint64_t fate;   /* discard reason; FT_FOLD_HAS_VNI and type of the data source, point, fate: 32
+                        bits, 4 times 8 */
 };
 _Static_assert(sizeof(struct ft_fold_key) == 80, "a hole in the key would hash stack bytes");
+
+#define FT_FOLD_HAS_VNI (UINT64_C(1) << 24)
+
+static inline void ft_fold_set_vni(struct ft_fold_key *key, uint32_t vni)
+{
+    const uint8_t bytes[3] = {(uint8_t)(vni >> 16), (uint8_t)(vni >> 8), (uint8_t)vni};
+
+    memcpy(key->tuple.zero, bytes, sizeof(bytes));
+    key->fate |= FT_FOLD_HAS_VNI;
+}
+
+static inline bool ft_fold_vni(const struct ft_fold_key *key, uint32_t *vni)
+{
+    const uint8_t *bytes = key->tuple.zero;
+
+    *vni = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
+    return key->fate & FT_FOLD_HAS_VNI;
+}
 
 #define QP_MASK   0xffffffu
 #define QP_KNOWN  (1u << 24)

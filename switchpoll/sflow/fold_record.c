@@ -24,6 +24,7 @@ static void fill_ports(Fabrictrace__Observation *o, const struct ft_fold_key *ke
     o->fate = (Fabrictrace__Fate)(key->fate & 0xff);
     o->has_discard_reason = o->fate == FABRICTRACE__FATE__FATE_DISCARDED;
     o->discard_reason = (uint32_t)(key->fate >> 32);
+    o->has_vni = ft_fold_vni(key, &o->vni);
 }
 
 static void fill_sums(Fabrictrace__Observation *o, const struct ft_fold_sum *sum)

@@ -31,6 +31,8 @@ static void fill_rest(Fabrictrace__Observation *m, const struct ft_observed *o)
     m->rnr_samples = o->rnr_samples;
     m->no_credit_samples = o->no_credit_samples;
     m->source_routed = o->source_routed;
+    m->has_vni = o->has_vni;
+    m->vni = o->vni;
 }
 
 /* As a message again; borrows from *o and fills *flow and *outer. */

@@ -132,6 +132,8 @@ static void any(struct made *m)
         m->tunnel.sport = (uint16_t)dice(65536);
         m->tunnel.dport = 4789;
         m->o.outer = &m->outer;
+        m->o.has_vni = dice(2);
+        m->o.vni = m->o.has_vni ? dice(1u << 24) : 0;
     }
     end(m);
 }
@@ -181,6 +183,7 @@ static void same(const struct ft_observed *got, const struct ft_observed *want)
     ck_assert(got->source_routed == want->source_routed);
     ck_assert(got->read_responses == want->read_responses);
     ck_assert(got->read_requests == want->read_requests);
+    ck_assert(got->has_vni == want->has_vni && got->vni == want->vni);
     ck_assert(got->has_outer == want->has_outer);
     if (want->has_outer)
         ck_assert_mem_eq(&got->outer, &want->outer, sizeof(got->outer));
@@ -367,7 +370,7 @@ static const char three[] =
     "\"sampling_rate\":100}],\"lengths\":[64],\"source\":[0,0,0],\"src\":[0,1,0],\"dst\":[1,0,1],"
     "\"sport\":[1,2,65535],\"samples\":[1,2,3],\"length\":[1,0,1],\"bytes\":[0,777,0],"
     "\"first_after\":[1,-1,5],\"outer_src\":[0,0,1],\"source_routed\":[0,0,1],"
-    "\"reads\":[0,1,2],\"no_credit_samples\":[0,4,0]}";
+    "\"reads\":[0,1,2],\"no_credit_samples\":[0,4,0],\"vni\":[0,1,5002]}";
 
 static struct message read_three(void)
 {
@@ -396,15 +399,18 @@ START_TEST(columns_are_read_as_the_contract_says)
     ck_assert_uint_eq(o.bytes, 6400);
     ck_assert_uint_eq(o.data_samples, 1);
     ck_assert(!o.has_outer && !o.has_dst_qp && !o.has_ttl && !o.has_queue && !o.source_routed);
+    ck_assert(!o.has_vni);
     ck_assert(ft_columns_next(&r, &o));
     ck_assert_uint_eq(o.first_ms, START_MS);
     ck_assert_uint_eq(o.bytes, 777);
     ck_assert(o.read_responses && !o.read_requests);
     ck_assert_uint_eq(o.no_credit_samples, 4);
+    ck_assert(o.has_vni && o.vni == 0);
     ck_assert(ft_columns_next(&r, &o));
     ck_assert_uint_eq(o.tuple.sport, 49151);
     ck_assert_uint_eq(o.first_ms, START_MS + 5);
     ck_assert(o.has_outer && ft_ip_equal(&o.outer.src, &o.tuple.src) && o.source_routed);
+    ck_assert(o.has_vni && o.vni == 5001);
     ck_assert(!ft_columns_next(&r, &o));
     ck_assert(!ft_columns_next(&r, &o));
     ft_record_free(msg.record);

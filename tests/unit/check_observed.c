@@ -146,12 +146,12 @@ START_TEST(zero_is_not_absent)
     begin();
     ck_assert_int_eq(from(&out), 0);
     ck_assert(!out.has_psn && !out.has_packets && !out.has_dst_qp && !out.has_ttl);
-    ck_assert(!out.has_queue && !out.has_transit && !out.has_outer);
+    ck_assert(!out.has_queue && !out.has_transit && !out.has_outer && !out.has_vni);
     o.has_psn = o.has_packets = o.has_dst_qp = o.has_ttl = true;
-    o.has_queue_max_bytes = o.has_transit_max_ns = true;
+    o.has_queue_max_bytes = o.has_transit_max_ns = o.has_vni = true;
     ck_assert_int_eq(from(&out), 0);
     ck_assert(out.has_psn && out.has_packets && out.has_dst_qp && out.has_ttl);
-    ck_assert(out.has_queue && out.has_transit);
+    ck_assert(out.has_queue && out.has_transit && out.has_vni);
 }
 END_TEST
 

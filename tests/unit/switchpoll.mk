@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-switchpoll_tests = tests/unit/check_sequence tests/unit/check_pace tests/unit/check_before tests/unit/check_exporters tests/unit/check_fold tests/unit/check_ingest tests/unit/check_ports tests/unit/check_udp tests/unit/check_output
+switchpoll_tests = tests/unit/check_sequence tests/unit/check_pace tests/unit/check_before tests/unit/check_exporters tests/unit/check_fold tests/unit/check_fold_networks tests/unit/check_ingest tests/unit/check_ports tests/unit/check_udp tests/unit/check_output
 check_PROGRAMS += $(switchpoll_tests)
 TESTS += $(switchpoll_tests)
 
@@ -17,6 +17,10 @@ tests_unit_check_exporters_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 tests_unit_check_before_SOURCES = tests/unit/check_before.c tests/unit/unit.h
 tests_unit_check_before_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_before_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
+
+tests_unit_check_fold_networks_SOURCES = tests/unit/check_fold_networks.c tests/unit/unit.h
+tests_unit_check_fold_networks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_fold_networks_LDADD = $(SWITCHPOLL_LIBS) $(CHECK_LIBS)
 
 tests_unit_check_fold_SOURCES = tests/unit/check_fold.c tests/unit/unit.h
 tests_unit_check_fold_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

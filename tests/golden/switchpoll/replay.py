@@ -248,7 +248,7 @@ def replay(folder, *samples):
 def test_tunnels(folder):
     inner = c.ethernet(c.udp(*c.DATA, c.bth(c.WRITE_ONLY, 17) + bytes(1000)))
     packet = c.udp(*c.DATA, c.bth(c.WRITE_ONLY, 17) + bytes(1000))
-    tunnel = c.vxlan(inner)
+    tunnel, other = c.vxlan(inner), c.vxlan(inner, vni=5002)
     # A label stack and a VXLAN tunnel, each with the same flow inside; the tunnel marked on the way.
     records = replay(
         folder,
@@ -257,8 +257,9 @@ def test_tunnels(folder):
         c.flow_sample(3, (0, 1), 1, 50, [c.raw_header(
             bytes(12) + b"\x88\x47" + struct.pack(">II", 16 << 12 | 64, 17 << 12 | 0x140) + packet[:100],
             1090)]),
-        c.flow_sample(4, (0, 1), 1, 51, [c.raw_header(tunnel[:60], len(tunnel) + 4)]))
-    through, = observations(records, out_ifindex=49)
+        c.flow_sample(4, (0, 1), 1, 51, [c.raw_header(tunnel[:60], len(tunnel) + 4)]),
+        c.flow_sample(5, (0, 1), 1, 49, [c.raw_header(other[:128], len(other) + 4)]))
+    through, apart = observations(records, out_ifindex=49)
     flow = {"src": "10.0.1.1", "dst": "10.0.3.1", "sport": 49441, "dport": 4791, "proto": 17}
     outer = {"src": "192.0.2.101", "dst": "192.0.2.103", "sport": 55555, "dport": 4789, "proto": 17}
     equal("vxlan: the flow", through["flow"], flow)
@@ -266,8 +267,10 @@ def test_tunnels(folder):
     equal("vxlan: figures", (through["samples"], through["ce_samples"], through["data_samples"],
                              through["dst_qp"], through["bytes"]),
           (2, 1, 2, 17, 2 * 1000 * (len(tunnel) + 4)))
+    equal("vxlan: another network is another sum", [(o["flow"], o.get("vni"), o["samples"]) for o in (through, apart)],
+          [(flow, 5001, 2), (flow, 5002, 1)])
     labels, = observations(records, out_ifindex=50)
-    equal("mpls: the flow", (labels["flow"], "outer" in labels), (flow, False))
+    equal("mpls: the flow", (labels["flow"], "outer" in labels, "vni" in labels), (flow, False, False))
     cut, = observations(records, out_ifindex=51)
     equal("a cut tunnel is its outer flow", (cut["flow"], "outer" in cut), (outer, False))
 
