@@ -29,6 +29,8 @@ enum metric {
     METRIC_NCCL_REFUSED,
     METRIC_NCCL_IMPLAUSIBLE,
     METRIC_NCCL_WAITING,
+    METRIC_DESCRIPTORS_UNWANTED,
+    METRIC_DESCRIPTORS_CLOSING,
     METRIC_PLANS,
     METRIC_PLAN_PORTS,
     METRIC_PLAN_REFUSED,
@@ -93,6 +95,10 @@ static const struct ft_prom_metric table[] = {
         "Counters in the memory of jobs that said more than a process can do: they do not count."},
     [METRIC_NCCL_WAITING] = {PREFIX "nccl_waiting", FT_PROM_GAUGE, "records", NULL, NULL, 1,
         "Records in the memory of jobs that the agent has not read yet: it reads for a few milliseconds at a time, users in turn."},
+    [METRIC_DESCRIPTORS_UNWANTED] = {PREFIX "unwanted_descriptors_total", FT_PROM_COUNTER, "connections", "socket", NULL, 2,
+        "Connections of processes that were closed with descriptors in them that nobody asked for: nccl, plan."},
+    [METRIC_DESCRIPTORS_CLOSING] = {PREFIX "closing_descriptors", FT_PROM_GAUGE, "descriptors", "socket", NULL, 2,
+        "Descriptors that processes sent, and connections with them, that are still being closed: a file system may hang."},
     [METRIC_PLANS] = {PREFIX "plans", FT_PROM_GAUGE, "plans", NULL, NULL, 1,
         "Plans of source ports that jobs have asked for, and that are there."},
     [METRIC_PLAN_PORTS] = {PREFIX "plan_ports_total", FT_PROM_COUNTER, "queue pairs", "outcome", NULL, 5,
@@ -244,6 +250,22 @@ static void write_states(struct ft_prom *p, const struct ft_states_stats *s)
     ft_prom_one(p, METRIC_STATES_LEFT_OUT, s->left_out);
 }
 
+static void write_closing(struct ft_prom *p, const struct ft_agent_metrics *m)
+{
+    struct ft_closer_stats jobs = {.closing = 0}, plans = {.closing = 0};
+
+    if (m->jobs)
+        jobs = ft_jobs_closing(m->jobs);
+    if (m->plans)
+        plans = ft_plans_closing(m->plans);
+    ft_prom_family(p, METRIC_DESCRIPTORS_UNWANTED);
+    ft_prom_u64(p, FT_PROM_LABELS("nccl"), jobs.unwanted);
+    ft_prom_u64(p, FT_PROM_LABELS("plan"), plans.unwanted);
+    ft_prom_family(p, METRIC_DESCRIPTORS_CLOSING);
+    ft_prom_u64(p, FT_PROM_LABELS("nccl"), jobs.closing);
+    ft_prom_u64(p, FT_PROM_LABELS("plan"), plans.closing);
+}
+
 void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *m)
 {
     struct ft_prom page = {w, &ft_agent_metrics_table, NULL};
@@ -267,6 +289,7 @@ void ft_agent_metrics_write(struct ft_writer *w, const struct ft_agent_metrics *
         ft_prom_one(&page, METRIC_NCCL_IMPLAUSIBLE, ft_jobs_implausible(m->jobs));
         ft_prom_one(&page, METRIC_NCCL_WAITING, ft_jobs_waiting(m->jobs));
     }
+    write_closing(&page, m);
     if (m->plans)
         write_plans(&page, ft_plans_stats(m->plans));
     if (m->probes)

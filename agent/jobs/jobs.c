@@ -21,6 +21,7 @@
 #include "agent/jobs/rings.h"
 #include "agent/jobs/tally.h"
 #include "lib/base/log.h"
+#include "lib/io/closer.h"
 #include "lib/io/listen_local.h"
 #include "lib/io/local_users.h"
 #include "lib/io/loop.h"
@@ -137,7 +138,7 @@ static void end_job(struct ft_job *job, bool over)
     ft_progress_free(job->progress);
     ft_collectives_free(job->collectives);
     ft_rings_free(job->rings);
-    close(job->fd);
+    ft_closer_hang_up(jobs->closer, job->fd);
     free(job);
     if (!jobs->first) {
         ft_watch_free(jobs->polling);
@@ -173,6 +174,23 @@ static void warn_version(const struct ft_job *job, uint32_t version)
     warn(job->jobs, job->who.pid, why);
 }
 
+static int take_hello(struct ft_job *job, uint32_t *version)
+{
+    struct ft_closer *closer = job->jobs->closer;
+    int memory, foreign, rc;
+
+    if (!ft_closer_may_take(closer, job->user))
+        return -EBUSY;
+    memory = ft_hello_take(job->fd, version, &foreign);
+    if (foreign >= 0)
+        ft_closer_take(closer, foreign, job->user);
+    if (memory < 0)
+        return memory;
+    rc = ft_rings_open(memory, &job->rings);
+    close(memory);
+    return rc;
+}
+
 static int adopt(struct ft_job *job)
 {
     const struct ft_jobs_config *config = &job->jobs->config;
@@ -186,11 +204,8 @@ static int adopt(struct ft_job *job)
     };
     const struct ft_progress_config moving = {.quiet_ns = config->quiet_ns, .seed = config->seed};
     uint32_t version;
-    int memory = ft_hello_take(job->fd, &version);
-    int rc = memory < 0 ? memory : ft_rings_open(memory, &job->rings);
+    int rc = take_hello(job, &version);
 
-    if (memory >= 0)
-        close(memory);
     if (rc == -EPROTONOSUPPORT)
         warn_version(job, version);
     if (rc)
@@ -227,10 +242,13 @@ static void on_job(void *arg)
     }
     rc = adopt(job);
     if (rc) {
-        if (rc != -EPROTONOSUPPORT)
+        if (rc != -EPROTONOSUPPORT) {
+            job->jobs->refused++;
             warn(job->jobs, job->who.pid,
                  rc == -EBADMSG ? "its shared memory is not that of this version's plugin"
+                 : rc == -EBUSY ? "what was sent in place of memory is still being closed"
                                 : strerror(-rc));
+        }
         end_job(job, true);
         return;
     }
@@ -273,9 +291,9 @@ static void listen_again(void *arg)
 }
 
 /* The waiting connection keeps the socket readable. */
-static void rest(struct ft_jobs *jobs)
+static void rest(struct ft_jobs *jobs, const char *why)
 {
-    ft_loop_trouble(jobs->loop, "nccl.socket: no job can be accepted: %s", strerror(errno));
+    ft_loop_trouble(jobs->loop, "nccl.socket: no job can be accepted: %s", why);
     ft_watch_free(jobs->listening);
     jobs->listening = NULL;
     ft_watch_once_arm(jobs->rest, REST_NS);
@@ -286,13 +304,18 @@ static void on_connection(void *arg)
     struct ft_jobs *jobs = arg;
     struct ucred peer = {0};
     socklen_t len = sizeof(peer);
-    int fd = accept4(jobs->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     struct ft_job *job;
     uint64_t user;
+    int fd;
 
+    if (!ft_closer_may_accept(jobs->closer)) {
+        rest(jobs, "too many connections are still being closed");
+        return;
+    }
+    fd = accept4(jobs->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-            rest(jobs);
+            rest(jobs, strerror(errno));
         return;
     }
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
@@ -301,7 +324,7 @@ static void on_connection(void *arg)
     if (!job) {
         warn(jobs, (uint32_t)peer.pid, "rejected: too many jobs are connected, or send nothing");
         jobs->refused++;
-        close(fd);
+        ft_closer_hang_up(jobs->closer, fd);
         return;
     }
     job->jobs = jobs;
@@ -339,10 +362,12 @@ struct ft_jobs *ft_jobs_new(struct ft_loop *loop, struct ft_uplink *uplink,
     jobs->limit = (struct ft_log_limit){.interval_ns = 60 * NS_PER_S, .burst = 10};
     jobs->config.socket = NULL;
     jobs->socket = strdup(config->socket);
-    jobs->listen_fd = jobs->socket ? ft_listen_local(config->socket) : -ENOMEM;
+    jobs->closer = ft_closer_new();
+    jobs->listen_fd = jobs->socket && jobs->closer ? ft_listen_local(config->socket) : -ENOMEM;
     if (jobs->listen_fd < 0) {
         snprintf(error, error_bytes, "nccl.socket '%s': %s", config->socket,
                  strerror(-jobs->listen_fd));
+        ft_closer_free(jobs->closer);
         free(jobs->socket);
         free(jobs);
         return NULL;
@@ -363,7 +388,8 @@ void ft_jobs_free(struct ft_jobs *jobs)
     if (!jobs)
         return;
     ft_jobs_flush(jobs);
-    close(jobs->listen_fd);
+    ft_closer_hang_up(jobs->closer, jobs->listen_fd);
+    ft_closer_free(jobs->closer);
     unlink(jobs->socket);
     free(jobs->socket);
     free(jobs);
@@ -405,6 +431,11 @@ uint64_t ft_jobs_refused(const struct ft_jobs *jobs)
 uint64_t ft_jobs_implausible(const struct ft_jobs *jobs)
 {
     return jobs->odd;
+}
+
+struct ft_closer_stats ft_jobs_closing(const struct ft_jobs *jobs)
+{
+    return ft_closer_stats(jobs->closer);
 }
 
 uint64_t ft_jobs_waiting(const struct ft_jobs *jobs)

@@ -14,6 +14,7 @@
 
 #include "agent/report/uplink.h"
 #include "lib/base/account.h"
+#include "lib/io/closer.h"
 
 struct ft_jobs;
 struct ft_local_users;
@@ -50,8 +51,12 @@ size_t ft_jobs_count(const struct ft_jobs *jobs);
 /* Records in the rings of all jobs that are not read yet. */
 uint64_t ft_jobs_waiting(const struct ft_jobs *jobs);
 
-/* Connections turned away: too many at once, too many of one user, or silent for five seconds. */
+/* Connections turned away: too many at once, too many of one user, silent for five seconds, or
+ * without the memory of a plugin of this version. */
 uint64_t ft_jobs_refused(const struct ft_jobs *jobs);
+
+/* Of what processes sent in place of the memory of a plugin. */
+struct ft_closer_stats ft_jobs_closing(const struct ft_jobs *jobs);
 
 /* Counters of jobs that said more than a process of that age can have done: not believed. */
 uint64_t ft_jobs_implausible(const struct ft_jobs *jobs);

@@ -17,6 +17,7 @@
 #include "agent/jobs/tally.h"
 #include "lib/base/clock.h"
 #include "lib/base/log.h"
+#include "lib/io/closer.h"
 #include "lib/io/loop.h"
 
 struct ft_job_comm {
@@ -55,6 +56,7 @@ struct ft_jobs {
     struct ft_loop *loop;
     struct ft_uplink *uplink;
     int listen_fd;
+    struct ft_closer *closer;
     struct ft_watch *listening, *polling, *rest, *more;
     uint64_t refused, odd;
     struct ft_job *first;

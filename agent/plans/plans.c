@@ -21,6 +21,7 @@
 #include "agent/shim/protocol.h"
 #include "lib/base/log.h"
 #include "lib/base/writer.h"
+#include "lib/io/closer.h"
 #include "lib/io/listen_local.h"
 #include "lib/io/local_users.h"
 #include "lib/io/loop.h"
@@ -54,6 +55,7 @@ struct ft_plans {
     char *socket, *folder;
     struct ft_loop *loop;
     int listen_fd;
+    struct ft_closer *closer;
     struct ft_watch *listening, *tick;
     struct caller callers[CALLERS_MAX];
     size_t turn; /* whose waiting is looked at first */
@@ -82,7 +84,7 @@ static void warn(struct ft_plans *plans, uint32_t pid, const char *why)
 static void hang_up(struct caller *caller)
 {
     ft_watch_free(caller->watch);
-    close(caller->fd);
+    ft_closer_hang_up(caller->plans->closer, caller->fd);
     *caller = (struct caller){.fd = -1};
 }
 
@@ -368,15 +370,15 @@ static void on_message(void *arg)
 {
     struct caller *caller = arg;
     uint8_t bytes[FT_SHIM_DONE_BYTES + 1];
-    ssize_t n = recv(caller->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    ssize_t n = ft_closer_receive(caller->fd, bytes, sizeof(bytes));
 
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    if (n == -EAGAIN || n == -EINTR)
         return;
-    if (n <= 0) {
+    if (n <= 0 && n != -EBADMSG) {
         hang_up(caller);
         return;
     }
-    if (ft_plan_ask_decode(bytes, (size_t)n, &caller->ask) ||
+    if (n < 0 || ft_plan_ask_decode(bytes, (size_t)n, &caller->ask) ||
         (caller->ask.kind == FT_SHIM_DONE) != caller->answered) {
         warn(caller->plans, caller->pid, "it does not speak the protocol of this version");
         hang_up(caller);
@@ -401,9 +403,9 @@ static struct caller *free_caller(struct ft_plans *plans, uint64_t user)
 }
 
 /* The waiting connection keeps the socket readable: it is looked at again with the next tick. */
-static void rest(struct ft_plans *plans)
+static void rest(struct ft_plans *plans, const char *why)
 {
-    ft_loop_trouble(plans->loop, "plan.socket: no process can be accepted: %s", strerror(errno));
+    ft_loop_trouble(plans->loop, "plan.socket: no process can be accepted: %s", why);
     ft_watch_free(plans->listening);
     plans->listening = NULL;
 }
@@ -411,26 +413,31 @@ static void rest(struct ft_plans *plans)
 static void on_connection(void *arg)
 {
     struct ft_plans *plans = arg;
-    int fd = accept4(plans->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     struct ucred peer = {0};
     socklen_t len = sizeof(peer);
     struct caller *caller;
     uint64_t user;
+    int fd;
 
+    if (!ft_closer_may_accept(plans->closer)) {
+        rest(plans, "too many connections are still being closed");
+        return;
+    }
+    fd = accept4(plans->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-            rest(plans);
+            rest(plans, strerror(errno));
         return;
     }
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len)) {
-        close(fd);
+        ft_closer_hang_up(plans->closer, fd);
         return;
     }
     user = ft_local_users_of(plans->config.users, peer.uid);
     caller = free_caller(plans, user);
     if (!caller) {
         warn(plans, (uint32_t)peer.pid, "too many ask at once, or say nothing");
-        close(fd);
+        ft_closer_hang_up(plans->closer, fd);
         return;
     }
     *caller = (struct caller){.plans = plans,
@@ -509,10 +516,13 @@ struct ft_plans *ft_plans_new(struct ft_loop *loop, struct ft_uplink *uplink,
     plans->socket = strdup(config->socket);
     plans->folder = strdup(config->folder);
     plans->config.folder = plans->folder;
-    plans->listen_fd = plans->socket && plans->folder ? ft_listen_local(config->socket) : -ENOMEM;
+    plans->closer = ft_closer_new();
+    plans->listen_fd =
+        plans->socket && plans->folder && plans->closer ? ft_listen_local(config->socket) : -ENOMEM;
     if (plans->listen_fd < 0) {
         snprintf(error, error_bytes, "plan.socket '%s': %s", config->socket,
                  strerror(-plans->listen_fd));
+        ft_closer_free(plans->closer);
         free(plans->socket);
         free(plans->folder);
         free(plans);
@@ -541,7 +551,8 @@ void ft_plans_free(struct ft_plans *plans)
             hang_up(&plans->callers[i]);
     for (size_t i = 0; i < FT_KEPT_MAX; i++)
         ft_kept_forget(&plans->kept.list[i]);
-    close(plans->listen_fd);
+    ft_closer_hang_up(plans->closer, plans->listen_fd);
+    ft_closer_free(plans->closer);
     unlink(plans->socket);
     free(plans->socket);
     free(plans->folder);
@@ -568,6 +579,11 @@ void ft_plans_notice(struct ft_plans *plans, const uint8_t *payload, size_t len)
     }
     ft_plan_report_end(&plans->reports, &withdrawal,
                        FABRICTRACE__PLAN_OUTCOME__PLAN_OUTCOME_WITHDRAWN);
+}
+
+struct ft_closer_stats ft_plans_closing(const struct ft_plans *plans)
+{
+    return ft_closer_stats(plans->closer);
 }
 
 const struct ft_plans_stats *ft_plans_stats(const struct ft_plans *plans)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "agent/report/uplink.h"
+#include "lib/io/closer.h"
 
 struct ft_local_users;
 struct ft_loop;
@@ -49,5 +50,8 @@ void ft_plans_free(struct ft_plans *plans);
 /* Takes what the daemon says. */
 void ft_plans_notice(struct ft_plans *plans, const uint8_t *payload, size_t len);
 const struct ft_plans_stats *ft_plans_stats(const struct ft_plans *plans);
+
+/* Of descriptors that processes sent. */
+struct ft_closer_stats ft_plans_closing(const struct ft_plans *plans);
 
 #endif

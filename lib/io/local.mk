@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LIBRARIES += lib/io/libftio.a
 lib_io_libftio_a_SOURCES = \
-	lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \
+	lib/io/closer.c lib/io/closer.h lib/io/connect.c lib/io/endpoint.c lib/io/endpoint.h \
 	lib/io/helper.c lib/io/helper.h lib/io/journal.c lib/io/listen_local.c \
 	lib/io/listen_local.h lib/io/local_users.c lib/io/local_users.h lib/io/loop.c lib/io/loop.h \
 	lib/io/netlink.c lib/io/netlink.h \

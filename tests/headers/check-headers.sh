@@ -54,7 +54,7 @@ third_party=(
 )
 
 # what the C library and the kernel give
-system='@(assert|ctype|dirent|dlfcn|endian|err|errno|fcntl|float|fnmatch|getopt|glob|grp|ifaddrs|inttypes|langinfo|limits|locale|math|netdb|paths|poll|pthread|pwd|sched|search|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|sysexits|syslog|termios|threads|time|ucontext|unistd|wchar).h'
+system='@(assert|ctype|dirent|dlfcn|endian|err|errno|fcntl|float|fnmatch|getopt|glob|grp|ifaddrs|inttypes|langinfo|limits|locale|math|netdb|paths|poll|pthread|pwd|sched|search|semaphore|signal|spawn|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|strings|sysexits|syslog|termios|threads|time|ucontext|unistd|wchar).h'
 shopt -s extglob
 
 bad=0

@@ -70,6 +70,14 @@ tests_unit_check_jobs_steps_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_jobs_steps_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=getsockopt \
 	-Wl,--wrap=ft_uplink_record
 
+check_PROGRAMS += tests/unit/check_jobs_sent
+TESTS += tests/unit/check_jobs_sent
+tests_unit_check_jobs_sent_SOURCES = tests/unit/check_jobs_sent.c tests/unit/jobs_rig.h \
+	tests/unit/lingering.h tests/unit/unit.h
+tests_unit_check_jobs_sent_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_jobs_sent_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
+tests_unit_check_jobs_sent_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_uplink_record
+
 tests_unit_check_progress_SOURCES = tests/unit/check_progress.c tests/unit/unit.h
 tests_unit_check_progress_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_progress_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
@@ -117,7 +125,7 @@ tests_unit_check_owners_others_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 
 check_PROGRAMS += tests/unit/check_plans
 TESTS += tests/unit/check_plans
-tests_unit_check_plans_SOURCES = tests/unit/check_plans.c tests/unit/unit.h
+tests_unit_check_plans_SOURCES = tests/unit/check_plans.c tests/unit/lingering.h tests/unit/unit.h
 tests_unit_check_plans_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_plans_LDADD = $(AGENT_LIBS) $(CHECK_LIBS)
 tests_unit_check_plans_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=ft_plan_file_open \

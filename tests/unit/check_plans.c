@@ -24,6 +24,7 @@
 #include "lib/io/local_users.h"
 #include "lib/io/loop.h"
 #include "proto/plan_name.h"
+#include "tests/unit/lingering.h"
 #include "tests/unit/unit.h"
 
 #define HOST "gpu00"
@@ -448,8 +449,37 @@ START_TEST(an_agent_ends_while_it_reads)
 }
 END_TEST
 
-FT_UNIT_MAIN("plans", a_file_that_is_read_keeps_nobody, an_agent_ends_while_it_reads,
-             many_ids_of_one_user_cost_others_nothing,
+/* A process that sends descriptors with what it asks, too much at once, or after it got its port.
+ */
+START_TEST(what_is_sent_with_a_question_keeps_nobody)
+{
+    uint8_t nothing[FT_SHIM_ASK_BYTES] = {0};
+    struct ft_mono began;
+    int fd, peers[3], sent;
+
+    begin();
+    lay(7, "a");
+    for (int i = 0; i < 3; i++) {
+        fd = i == 2 ? send_ask(7, "a") : connect_local(socket_path);
+        if (i == 2)
+            while (recv(fd, nothing, sizeof(nothing), MSG_DONTWAIT) < 0)
+                turn();
+        sent = lingering(&peers[i]);
+        send_descriptors(fd, nothing, i == 0 ? sizeof(nothing) : i == 1 ? 0 : 1, &sent, 1);
+        began = ft_mono_now();
+        turn();
+        ck_assert_int_lt(ft_mono_since_ns(ft_mono_now(), began), LINGER_S * INT64_C(500000000));
+        close(fd);
+    }
+    for (int i = 0; i < 3; i++)
+        close(peers[i]);
+    take_away(7, "a");
+    end();
+}
+END_TEST
+
+FT_UNIT_MAIN("plans", what_is_sent_with_a_question_keeps_nobody, a_file_that_is_read_keeps_nobody,
+             an_agent_ends_while_it_reads, many_ids_of_one_user_cost_others_nothing,
              a_file_that_cannot_be_opened_is_not_taken_back,
              a_file_that_cannot_be_read_is_read_again, a_look_that_fails_takes_nothing_back,
              many_plans_of_one_user_cost_others_nothing, a_long_file_is_read_a_few_times)

@@ -111,6 +111,13 @@ tests_unit_check_helper_SOURCES = tests/unit/check_helper.c tests/unit/unit.h
 tests_unit_check_helper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_helper_LDADD = $(IO_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_closer
+TESTS += tests/unit/check_closer
+tests_unit_check_closer_SOURCES = tests/unit/check_closer.c tests/unit/lingering.h tests/unit/unit.h
+tests_unit_check_closer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_closer_LDADD = $(IO_LIBS) $(CHECK_LIBS)
+tests_unit_check_closer_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=close
+
 check_PROGRAMS += tests/unit/check_local_users
 TESTS += tests/unit/check_local_users
 tests_unit_check_local_users_SOURCES = tests/unit/check_local_users.c tests/unit/unit.h
