@@ -10,18 +10,21 @@ kills; what they draw follows from the seed that they print.
 
 A scenario is a file in scenarios/, named as the scenario, and in local.mk. The head of its text says
 what the fault did before it was mended; run(folder) gets an empty folder and judges by check(),
-equal() and until() of kit.py, or raises kit.Skipped. Each runs in a process of its own, as many at a
-time as there are processors."""
+equal() and until() of kit.py, or raises kit.Skipped. Each runs in a process of its own. Most wait more
+than they compute and run beside each other, LANES at a time; those that measure time or load, ALONE, one
+after another before them. Behind each verdict are its seconds, and those of processor."""
 import argparse
 import importlib
 import os
+import re
+import resource
 import subprocess
 import sys
 import tempfile
 import textwrap
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -29,8 +32,12 @@ SCENARIOS = HERE / "scenarios"
 LIMIT_S = 600  # for a scenario that hangs: no slow machine takes that long
 KILL_S = 20    # more for each kill
 LONG = ("siege", "kills", "crowd", "links", "clocks", "spoofed")  # whose figures are of interest though all is well
+ALONE = ("crowd", "loss_sources", "no_descriptors")
+LANES = 4
+FIRST = ("clocks", "siege", "kills", "connections", "filled", "links", "reloads")  # the longest: nobody waits for them
 UNITS = {"s": 1, "m": 60, "h": 3600}
 SKIPPED = 77
+USED = "seconds of processor: "  # the last line of a scenario
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(SCENARIOS)]
@@ -40,8 +47,20 @@ def names():
     return sorted(p.stem for p in SCENARIOS.glob("*.py"))
 
 
+def processor_s():
+    """Of this process and of those that it waited for."""
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF,
+                                                                       resource.RUSAGE_CHILDREN)))
+
+
 def run_one(name):
     """Here and now; the exit code."""
+    code = run_here(name)
+    print(f"{USED}{processor_s():.1f}")
+    return code
+
+
+def run_here(name):
     import kit
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +80,7 @@ def limit_s():
 
 
 def run_apart(name):
-    """(name, exit code, seconds, output)"""
+    """(name, exit code, seconds, of processor, output)"""
     start = time.monotonic()
     try:
         done = subprocess.run([sys.executable, __file__, "--one", name], stdin=subprocess.DEVNULL,
@@ -70,7 +89,20 @@ def run_apart(name):
         code, output = done.returncode, done.stdout
     except subprocess.TimeoutExpired as late:
         code, output = 1, f"{(late.stdout or b'').decode()}\nnot over after {limit_s():.0f} s\n"
-    return name, code, time.monotonic() - start, output
+    used = re.search(rf"^{USED}([\d.]+)\n\Z", output, re.M)
+    return name, code, time.monotonic() - start, used and float(used[1]), output[:used.start()] if used else output
+
+
+def side_by_side(chosen):
+    """What run_apart says of each, as they end."""
+    for name in chosen:
+        if name in ALONE:
+            yield run_apart(name)
+    rest = [name for name in chosen if name not in ALONE]
+    rest.sort(key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+    with ThreadPoolExecutor(LANES) as pool:
+        for done in as_completed(pool.submit(run_apart, name) for name in rest):
+            yield done.result()
 
 
 def figures(output):
@@ -87,17 +119,17 @@ def seconds_of(text):
 
 def run_all(chosen):
     counts = {"ok": 0, "FAIL": 0, "skipped": 0}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, code, seconds, output in pool.map(run_apart, chosen):
-            word = {0: "ok", SKIPPED: "skipped"}.get(code, "FAIL")
-            counts[word] += 1
-            if word == "ok":
-                print(f"ok: {name} ({seconds:.1f} s)")
-                if name in LONG:
-                    print(textwrap.indent(figures(output), "    "), end="")
-            else:
-                print(f"{word}: {name} ({seconds:.1f} s)\n{textwrap.indent(output, '    ')}")
-            sys.stdout.flush()
+    for name, code, seconds, used, output in side_by_side(chosen):
+        word = {0: "ok", SKIPPED: "skipped"}.get(code, "FAIL")
+        counts[word] += 1
+        took = f"{seconds:.1f} s" + (f", {used:.1f} of processor" if used else "")
+        if word == "ok":
+            print(f"ok: {name} ({took})")
+            if name in LONG:
+                print(textwrap.indent(figures(output), "    "), end="")
+        else:
+            print(f"{word}: {name} ({took})\n{textwrap.indent(output, '    ')}")
+        sys.stdout.flush()
     print(f"{counts['ok']} passed, {counts['FAIL']} failed, {counts['skipped']} skipped")
     return 1 if counts["FAIL"] else 0
 

@@ -8,6 +8,8 @@ that --check prints: table by table, and in all."""
 import os
 import socket
 import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import honest
 import kit
@@ -22,6 +24,10 @@ AWAY = "127.0.0.1:9"  # where nobody takes records
 EXPORTERS = 200
 MADE_UP = 8000
 SAMPLES = 20  # of a datagram
+NUMBER_AT = 16  # bytes, of a datagram's number in it
+LOOK_S = 0.005
+FOLD_S = 60
+WAITING = 8   # jobs that wait for the agent to look at them
 READ_BYTES = 8 * MIB  # datagrams read at a time, and an answer
 BURST = 200   # datagrams, for which the socket has room
 FRAMES = 2000
@@ -43,18 +49,23 @@ class Filler:
     def __init__(self, poller):
         self.poller, self.sequence, self.sent = poller, [0] * EXPORTERS, 0
         self.record = sflow.roce("10.0.0.1", "10.9.9.9", 50000)
+        self.made = []  # datagrams of counters
         self.source_at = self.record.index(socket.inet_aton("10.0.0.1"))
 
     def send(self, exporter, samples):
+        self.number(exporter, bytearray(sflow.datagram(agent_of(exporter), 0, 1000, samples)))
+
+    def number(self, exporter, made):
         self.sequence[exporter] += 1
-        self.poller.send(sflow.datagram(agent_of(exporter), self.sequence[exporter], 1000, samples))
+        struct.pack_into(">I", made, NUMBER_AT, self.sequence[exporter])
+        self.poller.send(made)
         self.sent += 1
         if self.sent % BURST == 0:
             self.taken()
 
     def taken(self):
         until("the poller takes what was sent",
-              lambda: metric(self.poller, "datagrams_received_total") >= self.sent)
+              lambda: metric(self.poller, "datagrams_received_total") >= self.sent, pause_s=LOOK_S)
 
     def flows(self, at, count):
         """Each of another flow, and of another data source as long as there are such."""
@@ -69,12 +80,17 @@ class Filler:
         self.taken()
         return at + count
 
-    def counters(self, at, count, round_):
-        for first in range(at, at + count, SAMPLES):
-            base = first // SAMPLES // EXPORTERS * SAMPLES + 1
-            self.send(first // SAMPLES % EXPORTERS, [sflow.counter_sample(round_, (0, base + n), [
-                sflow.generic_counters(base + n, 1000 * round_, 2000 * round_)])
-                for n in range(SAMPLES)])
+    def counters(self, count):
+        """The same of each port each time, but for the numbers of the datagrams: making them takes longer
+        than the poller takes for them."""
+        if not self.made:
+            for first in range(0, count, SAMPLES):
+                base = first // SAMPLES // EXPORTERS * SAMPLES + 1
+                self.made.append(bytearray(sflow.datagram(agent_of(first // SAMPLES % EXPORTERS), 0, 1000, [
+                    sflow.counter_sample(1, (0, base + n), [sflow.generic_counters(base + n, 1000, 2000)])
+                    for n in range(SAMPLES)])))
+        for i, made in enumerate(self.made):
+            self.number(i % EXPORTERS, made)
         self.taken()
 
 
@@ -83,7 +99,7 @@ def new_poller(folder, interval):
     poller = rig.Poller(folder)
     poller.command = poller.command[:1]
     poller.config.write_text(
-        poller.config.read_text().replace("fold_interval: 200ms", f"fold_interval: {interval}")
+        poller.config.read_text().replace("fold_interval: 200ms", f"fold_interval: {interval}\nfold_longest: {interval}")
         + f"memory_max: {POLLER_MEMORY}\nexporters_max: {EXPORTERS}\ndaemon:\n  endpoint: {AWAY}\n")
     return poller
 
@@ -94,12 +110,19 @@ def within(program, limit):
 
 
 def fill_sums(folder):
+    """Within one fold. They end with the minute: where one ends meanwhile, its records wait as well, and
+    it is done once more."""
+    while not sums_filled(folder):
+        folder = folder.with_name(f"{folder.name}-again")
+
+
+def sums_filled(folder):
     poller = new_poller(folder, "60s")
     caps = budget(poller)
     check("what it costs is known", {"sums of samples", "data sources"} <= set(caps), caps)
     poller.start()
     try:
-        filler = Filler(poller)
+        filler, begun = Filler(poller), int(time.time()) // FOLD_S
         before, at = resident(poller), 0
         (sums, sum_bytes), (sources, source_bytes) = caps["sums of samples"], caps["data sources"]
 
@@ -110,13 +133,15 @@ def fill_sums(folder):
                     and metric(poller, "data_sources") >= sources)
 
         until("sums and data sources are at their caps", full, 600)
-        # Where filling them took longer than what is left of the fold, its records wait as well.
         grown = resident(poller) - before
+        if int(time.time()) // FOLD_S != begun:
+            return False
         most = sums * sum_bytes + sources * source_bytes + 1.1 * metric(poller, "queue_bytes")
         check(f"sums and data sources: {grown / MIB:.0f} MiB of {most / MIB:.0f}",
               most / 2 < grown <= most + READ_BYTES, grown)
         within(poller, POLLER_MEMORY)
         poller.stop()
+        return True
     finally:
         poller.kill()
 
@@ -126,13 +151,11 @@ def fill_queue(folder):
     ports, port_bytes = budget(poller)["ports with counters"]
     poller.start()
     try:
-        filler, round_ = Filler(poller), 0
+        filler = Filler(poller)
         before, queue = resident(poller), metric(poller, "queue_limit_bytes")
 
         def waiting():
-            nonlocal round_
-            round_ += 1
-            filler.counters(0, int(ports * 1.05), round_)
+            filler.counters(int(ports * 1.05))
             return metric(poller, "queue_bytes") > 0.9 * queue
 
         until("records for the daemon are at their cap", waiting, 600)
@@ -192,10 +215,12 @@ def jobs(agent, path, layout, count):
         socket.send_fds(s, [layout.hello()], [fd])
         os.close(fd)
         yield s
-        until("the job is followed", lambda n=n: metric(agent, "nccl_jobs") > n)
+        if n % WAITING == WAITING - 1 or n == count - 1:
+            until("the jobs are followed", lambda n=n: metric(agent, "nccl_jobs") > n, pause_s=LOOK_S)
 
 
 def fill_agent(folder):
+    folder.mkdir()
     path, layout = folder / "nccl.sock", Layout()
     agent = rig.Agent(folder, rig.Daemon(folder, kit.TOPOLOGY))
     text = agent.config.read_text()
@@ -241,7 +266,7 @@ def fill_agent(folder):
 
 def run(folder):
     honest.own_network()
-    fill_sums(folder / "sums")
-    fill_queue(folder / "queue")
-    make_up_exporters(folder / "made-up")
-    fill_agent(folder)
+    with ThreadPoolExecutor() as pool:
+        for part in [pool.submit(fill, folder / name) for name, fill in (
+                ("agent", fill_agent), ("sums", fill_sums), ("queue", fill_queue), ("made-up", make_up_exporters))]:
+            part.result()

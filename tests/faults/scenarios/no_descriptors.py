@@ -5,6 +5,7 @@ here somebody waits at each other socket that connections are taken at, too."""
 import os
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import honest
 import kit
@@ -65,8 +66,9 @@ def run(folder):
         for program in programs:
             program.command = ["prlimit", f"--nofile={DESCRIPTORS}", *program.command]
             program.start()
-        for program in programs:
-            use_up(program, others.get(program.name, []))
+        with ThreadPoolExecutor() as pool:
+            for used in [pool.submit(use_up, program, others.get(program.name, [])) for program in programs]:
+                used.result()
         for program in reversed(programs):
             program.stop()
     finally:

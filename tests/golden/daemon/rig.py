@@ -40,9 +40,9 @@ def equal(what, got, want):
     return check(what, got == want, f"got {got!r}, want {want!r}")
 
 
-def until(what, condition, seconds=120):
+def until(what, condition, seconds=120, pause_s=0.05):
     """Polls condition; a failed check when it does not come true. Returns its last value."""
-    value = speed.wait(condition, seconds)
+    value = speed.wait(condition, seconds, pause_s)
     if not value:
         check(what, False, f"not within {speed.limit(seconds):.0f} s: {value!r}")
     return value
