@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How traffic spreads over 32 uplinks, from generated samples whose truth is known: a queue pair that
 is sprayed packet by packet with one dead path, one in flowlets, four in flowlets of several samples each,
-256 queue pairs of one connection that stay, one that changes its route, one that changes it while it is
+256 queue pairs of one connection that stay, 480 of another that leave out one path, one that changes its route, one that changes it while it is
 sprayed, one whose own leaf takes no samples, one whose route flaps, and one seen at more ports than are
 remembered; and jobs of several of them. Shares, paths and verdicts are held against what was generated."""
 import json
@@ -22,7 +22,7 @@ START_MS = 1700000000000
 SECONDS, WINDOW_S = 15, 5
 RATE = 400  # samples a second
 DEAD, MOVE_MS = 9, 7400
-QPS = 256
+QPS, DARK_QPS = 256, 480
 
 # Of each flow: (host, spine of a sample at a moment).
 rng = random.Random(11)
@@ -73,6 +73,9 @@ CROWDED = 50007  # each spine has as many sub-agents as leave room for half of i
 SUB_AGENTS, SIGHTINGS_MAX = 7, 256
 BLIND = 50005  # leaf3 sends it, and samples nothing
 OWN_QP = {51000 + i: rng.randint(1, SPINES) for i in range(QPS)}
+# Of another connection none reaches one spine: that path is dead for it, though no queue pair of it shows that.
+dark = random.Random(12)
+DARK_QP = {52000 + i: dark.choice(EVEN) for i in range(DARK_QPS)}
 # Queue pairs that stay, of one connection; queue pairs of two connections that are sprayed.
 JOBS = {"train-7": [*OWN_QP], "train-8": [50001, 50002]}
 
@@ -82,8 +85,8 @@ def leaf_of(sport):
 
 
 def flow_of(sport):
-    host = 6 if sport in OWN_QP else FLOWS[sport][0]
-    return {"src": f"10.0.{leaf_of(sport)}.{host}", "dst": f"10.0.2.{host}", "sport": sport,
+    host = FLOWS[sport][0] if sport in FLOWS else 6
+    return {"src": f"10.0.{leaf_of(sport)}.{host}", "dst": f"10.0.2.{5 if sport in DARK_QP else host}", "sport": sport,
             "dport": 4791, "proto": 17}
 
 
@@ -137,11 +140,12 @@ def generate():
     for second in range(SECONDS):
         lines += crowd(second) + owners(second)
         folded = {}
-        for sport in [*FLOWS, *OWN_QP]:
-            count = RATE if sport in FLOWS else rng.randint(1, 5)
-            for ms in sorted(rng.randrange(1000) for _ in range(count)):
+        for sport in [*FLOWS, *OWN_QP, *DARK_QP]:
+            draw = dark if sport in DARK_QP else rng
+            count = RATE if sport in FLOWS else draw.randint(1, 5)
+            for ms in sorted(draw.randrange(1000) for _ in range(count)):
                 at = 1000 * second + ms
-                spine = OWN_QP.get(sport) or FLOWS[sport][1](at)
+                spine = OWN_QP.get(sport) or DARK_QP.get(sport) or FLOWS[sport][1](at)
                 truth.setdefault((sport, second // WINDOW_S), Counter())[spine] += 1
                 folded.setdefault((sport, spine), []).append(at)
         for (sport, spine), moments in folded.items():
@@ -247,7 +251,7 @@ def test_shares(records):
 
 
 def test_connections(records, truth):
-    told = {(r["src_host"], window_of(r)): r for r in records if r["of"] == "connection"}
+    told = {(r["src_host"], window_of(r)): r for r in records if r["of"] == "connection" and r["dst_host"] != "h2-5"}
     for window in range(SECONDS // WINDOW_S):
         r = told.get(("h1-6", window))
         counts = sum((truth[sport, window] for sport in OWN_QP), Counter())
@@ -261,6 +265,22 @@ def test_connections(records, truth):
               dict(Counter(OWN_QP.values())))
         check("queue pairs that stay are not uneven beyond chance", r["even_p"] > 1e-4, r["even_p"])
         check("the connection of one flow that moved is none", ("h1-3", window) not in told)
+
+
+def test_dead_path_of_a_connection(records, truth):
+    told = {window_of(r): r for r in records if r["of"] == "connection" and r["dst_host"] == "h2-5"
+            and r["src_host"] == "h1-6"}
+    for window in range(SECONDS // WINDOW_S):
+        r, name = told.get(window), f"connection of {DARK_QPS} queue pairs in window {window}"
+        if not check(f"{name}: told", r is not None):
+            continue
+        held(r, sum((truth[sport, window] for sport in DARK_QP), Counter()), name)
+        equal(f"{name}: each queue pair chose once", (r["flows"], r["trials"], r["sprayed_flows"]),
+              (DARK_QPS, DARK_QPS, 0))
+        equal(f"{name}: the dead path", (r["least"], r.get("dead")),
+              (f"Ethernet{50 + DEAD}", [f"Ethernet{50 + DEAD}"]))
+        by_chance = (1 - 1 / SPINES) ** DARK_QPS
+        check(f"{name}: its p-value", by_chance <= r["least_p"] <= SPINES * by_chance * 1.01, (r["least_p"], by_chance))
 
 
 def test_jobs(records, truth):
@@ -295,6 +315,7 @@ def main():
     test_flows(records, truth)
     test_shares(records)
     test_connections(records, truth)
+    test_dead_path_of_a_connection(records, truth)
     test_jobs(records, truth)
     return 1 if rig.failures else 0
 
