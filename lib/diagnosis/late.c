@@ -263,17 +263,33 @@ static double usual_of(const struct ft_work_pace *p, const struct ft_suspect *c,
     return ft_median(p->room, n);
 }
 
+/* The same of the stretch as one, for each of its blocks. */
+static double mean_of(const struct ft_work_pace *p, const struct ft_suspect *c, size_t position,
+                      const uint64_t *counted, const uint64_t *less)
+{
+    uint32_t from = ft_work_pace_row(p, c->first * p->period, position);
+    uint32_t to = ft_work_pace_row(p, c->end * p->period, position);
+    double sum = (double)counted[to] - (double)counted[from];
+
+    if (less)
+        sum -= (double)less[to] - (double)less[from];
+    return sum / (double)(c->end - c->first);
+}
+
+typedef double (*per_block)(const struct ft_work_pace *, const struct ft_suspect *, size_t,
+                            const uint64_t *, const uint64_t *);
+
 /* Whether a member has more of that than its like, by most of what it is late by. */
 static bool has_more(const struct ft_work_pace *p, const struct ft_suspect *c, double late_ns,
-                     const uint64_t *counted, const uint64_t *less)
+                     const uint64_t *counted, const uint64_t *less, per_block taken)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
-    double its = usual_of(p, c, c->position, counted, less);
+    double its = taken(p, c, c->position, counted, less);
     size_t likes = 0;
 
     for (size_t j = 0; j < p->members; j++)
         if (j != c->position && p->roles[member[j].process] == p->roles[c->process])
-            p->others[likes++] = usual_of(p, c, j, counted, less);
+            p->others[likes++] = taken(p, c, j, counted, less);
     return likes > 0 && its - ft_median(p->others, likes) > FT_BEHIND_MOST * late_ns;
 }
 
@@ -281,8 +297,15 @@ static bool has_more(const struct ft_work_pace *p, const struct ft_suspect *c, d
  * sends to and receives from. */
 static bool by_operations(const struct ft_work_pace *p, const struct ft_suspect *c, double late_ns)
 {
-    return has_more(p, c, late_ns, p->inside_ns, p->lost_ns) ||
-           has_more(p, c, late_ns, p->waits_ns, NULL);
+    const double *excess = p->excess + c->position * p->blocks;
+    double mean_ns = 0;
+
+    for (size_t b = c->first; b < c->end; b++)
+        mean_ns += excess[b] * p->base / (double)(c->end - c->first);
+    mean_ns = fmax(fmin(late_ns, mean_ns), 0);
+    return has_more(p, c, late_ns, p->inside_ns, p->lost_ns, usual_of) ||
+           has_more(p, c, mean_ns, p->inside_ns, p->lost_ns, mean_of) ||
+           has_more(p, c, late_ns, p->waits_ns, NULL, usual_of);
 }
 
 /* Whether a member is late because it waits for another in a second communicator, or for transfers.
@@ -307,6 +330,22 @@ static int is_behind(const struct ft_work_pace *p, const struct ft_suspect *c)
     return rc;
 }
 
+/* Whether others waited longer for a member as its stretch began than in all of the rest: it was
+ * late once, and they had called by then what comes in the stretch. */
+static bool follows_stall(const struct ft_work_pace *p, const struct ft_suspect *c)
+{
+    const double *late = p->late + c->position * p->blocks;
+    double most = late[c->first], rest = 0;
+
+    for (size_t b = c->first + 1; b < c->end; b++)
+        rest += fmax(late[b], 0);
+    if (c->first > 0 && late[c->first - 1] > most) {
+        rest += fmax(most, 0);
+        most = late[c->first - 1];
+    }
+    return most > rest;
+}
+
 static int search(struct ft_work_pace *p, struct ft_suspects *seen)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
@@ -323,7 +362,8 @@ static int search(struct ft_work_pace *p, struct ft_suspects *seen)
         if (likes_of(p, i, 1) == 0)
             continue;
         ft_stretch(p->excess + i * p->blocks, p->blocks, EXCESS / 2, 0.5, &c.first, &c.end);
-        if (c.end <= c.first || !(p->brief ? is_late_briefly(p, &c) : is_late(p, &c)))
+        if (c.end <= c.first || !(p->brief ? is_late_briefly(p, &c) : is_late(p, &c)) ||
+            follows_stall(p, &c))
             continue;
         one_host = one_host && p->m->process[c.process].host ==
                                    p->m->process[count ? culprits->process : c.process].host;
