@@ -7,7 +7,7 @@
  * Lengths are compared that one clock measured. What happens again at the same rank is its habit,
  * as are checkpoints that one rank writes; where two ranks were late by about as much, stalls are
  * usual in the job. Of the first rank nothing is said, as it is the one that saves and prints for
- * all, nor where hosts call ahead.
+ * all, nor where hosts call ahead, nor where others stood still as well (halted.h).
  */
 #include "config.h"
 
@@ -18,7 +18,9 @@
 
 #include "lib/base/task.h"
 #include "lib/diagnosis/ahead.h"
+#include "lib/diagnosis/clocks.h"
 #include "lib/diagnosis/found.h"
+#include "lib/diagnosis/halted.h"
 #include "lib/diagnosis/stats.h"
 #include "lib/diagnosis/waits.h"
 
@@ -47,6 +49,7 @@ struct search {
     bool *excepted;       /* processes of which nothing is said */
     size_t habitual;      /* of these, those that are late again and again */
     double *room;
+    uint64_t *clocks; /* of each process, at one moment */
 };
 
 static double gap_before(const struct ft_matched *m, size_t row)
@@ -211,7 +214,8 @@ static int describe(const struct search *s, uint32_t row, uint32_t more, double 
     double ns = stall->ns;
     struct ft_diagnosis *d;
 
-    if (gap < STANDOUT * usual || (ns < LEAST_NS && ns < BY_FAR * next))
+    if (gap < STANDOUT * usual || (ns < LEAST_NS && ns < BY_FAR * next) ||
+        ft_halted_with(m, s->clocks, row, gap))
         return 0;
     d = ft_diagnoses_add(found, FT_SYNDROME_NONCOMM_SLOW);
     if (!d)
@@ -280,8 +284,9 @@ int ft_find_late_once(const struct ft_matched *m, struct ft_diagnoses *found)
                        .gap = calloc(m->op_count + 1, sizeof(*s.gap)),
                        .stalls = calloc(m->op_count + 1, sizeof(*s.stalls)),
                        .excepted = calloc(m->process_count + 1, sizeof(*s.excepted)),
-                       .room = calloc(m->process_count + 1, sizeof(*s.room))};
-    int rc = s.gap && s.stalls && s.excepted && s.room ? 0 : -ENOMEM;
+                       .room = calloc(m->process_count + 1, sizeof(*s.room)),
+                       .clocks = ft_clocks_end(m, ft_operations_newest_ns(m->ops))};
+    int rc = s.gap && s.stalls && s.excepted && s.room && s.clocks ? 0 : -ENOMEM;
 
     if (rc == 0 && m->process_count > 1 && !ft_starts_are_calls(m))
         rc = find(&s, found);
@@ -289,5 +294,6 @@ int ft_find_late_once(const struct ft_matched *m, struct ft_diagnoses *found)
     free(s.stalls);
     free(s.excepted);
     free(s.room);
+    free(s.clocks);
     return rc;
 }
