@@ -15,6 +15,7 @@
 #include "lib/diagnosis/clocks.h"
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/order.h"
+#include "lib/diagnosis/outlived.h"
 #include "lib/diagnosis/waits.h"
 
 /* So many times as long as ever before is a hang, and so much longer is one in any case. */
@@ -36,6 +37,7 @@ struct hangs {
     struct ft_habits habits;
     struct ft_diagnoses *found;
     uint64_t *now_ns;  /* of each process, by its clock */
+    uint64_t *seen_ns; /* the same, until when its rows reach */
     uint32_t *reached; /* nodes that wait for a root, from it outwards */
     uint32_t *toward;  /* of each node: the next one on the way to the root; NONE: not reached */
     size_t reached_count;
@@ -100,7 +102,7 @@ static uint64_t waited(const struct hangs *h)
 
         if (node >= h->m->process_count || h->waits->blocking[node] == FT_OPERATIONS_NONE)
             continue;
-        ns = since(h->now_ns[node], h->m->op[h->waits->blocking[node]].start_ns);
+        ns = since(h->seen_ns[node], h->m->op[h->waits->blocking[node]].start_ns);
         if (longest < ns)
             longest = ns;
     }
@@ -121,7 +123,7 @@ static bool all_wait(const struct hangs *h)
 /* How long a rank is in an operation, or was when the table ended. */
 static uint64_t age_of(const struct hangs *h, uint32_t row)
 {
-    return since(h->now_ns[h->m->op[row].process], h->m->op[row].start_ns);
+    return since(h->seen_ns[h->m->op[row].process], h->m->op[row].start_ns);
 }
 
 /* Whether the operation of a row, which members ranks have entered, stands; the last of them that
@@ -313,18 +315,7 @@ static int find_stopped(struct hangs *h)
     return describe_process(h, *roots, (uint32_t)count - 1, false);
 }
 
-/* Of a group that all have entered: since when, and who is in it still. */
-static uint64_t entered_ns(const struct ft_matched *m, const struct ft_gathering *group)
-{
-    uint64_t newest = 0;
-
-    for (size_t i = 0; i < group->count; i++)
-        if (newest < m->op[m->order[group->first + i]].start_ns)
-            newest = m->op[m->order[group->first + i]].start_ns;
-    return newest;
-}
-
-/* How long ago the last of them entered. */
+/* Of a group that all have entered: how long ago the last of them did. */
 static uint64_t entered_ago(const struct hangs *h, const struct ft_gathering *group)
 {
     uint64_t least = UINT64_MAX;
@@ -354,15 +345,21 @@ static int describe_group(struct hangs *h, const struct ft_gathering *group, dou
 {
     const struct ft_matched *m = h->m;
     uint32_t row = FT_OPERATIONS_NONE;
+    uint64_t entered_ns = 0;
     struct ft_diagnosis *d;
 
-    for (size_t i = 0; i < group->count; i++)
-        if (m->op[m->order[group->first + i]].end_ns == FT_OPERATIONS_NEVER)
+    for (size_t i = 0; i < group->count; i++) {
+        const struct ft_operation *op = &m->op[m->order[group->first + i]];
+
+        if (op->end_ns == FT_OPERATIONS_NEVER)
             row = m->order[group->first + i];
+        if (entered_ns < op->start_ns)
+            entered_ns = op->start_ns;
+    }
     d = add(h, FT_SYNDROME_COMM_HANG, row);
     if (!d)
         return -ENOMEM;
-    d->since_ns = entered_ns(m, group);
+    d->since_ns = entered_ns;
     d->confidence = confidence;
     if (group->unfinished == 1 && group->count > 2)
         d->process = m->op[row].process;
@@ -573,7 +570,9 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, bool ended,
     int rc = -ENOMEM;
 
     h.waits = ft_waits_new(m);
-    if (h.waits && h.now_ns && ft_habits_init(&h.habits, m) == 0) {
+    h.seen_ns = calloc(m->process_count + 1, sizeof(*h.seen_ns));
+    if (h.waits && h.now_ns && h.seen_ns && ft_habits_init(&h.habits, m) == 0) {
+        ft_outlived_times(m, h.waits->proven, h.now_ns, h.waits->last_ns, h.seen_ns);
         h.ahead = ft_starts_are_calls(m);
         h.no_more = now_ns <= ft_operations_newest_ns(m->ops);
         h.closed = ended && !h.ahead;
@@ -594,6 +593,7 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, bool ended,
     free(h.toward);
     free(h.known);
     free(h.now_ns);
+    free(h.seen_ns);
     ft_habits_free(&h.habits);
     ft_waits_free(h.waits);
     return rc;

@@ -19,6 +19,7 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/once.c \
 	lib/diagnosis/operations.c lib/diagnosis/operations.h \
 	lib/diagnosis/order.c lib/diagnosis/order.h \
+	lib/diagnosis/outlived.c lib/diagnosis/outlived.h \
 	lib/diagnosis/work_pace.c lib/diagnosis/work_pace.h \
 	lib/diagnosis/pair_rate.c lib/diagnosis/pair_rate.h \
 	lib/diagnosis/pickle.c \

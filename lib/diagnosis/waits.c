@@ -10,11 +10,11 @@
 
 #include "lib/base/grow.h"
 #include "lib/base/task.h"
+#include "lib/diagnosis/outlived.h"
 
-/* A member is awaited in a group when it was in one of so many before, */
+/* A member is awaited in a group when it was in one of so many before, or in nearly all until its
+ * rows end. */
 #define RECENT_GROUPS 3
-/* or in nearly all until its rows end. */
-#define NEARLY_ALL 0.9
 
 struct edges {
     uint32_t (*items)[2];
@@ -40,19 +40,6 @@ static bool ended(const struct ft_operation *op)
     return op->end_ns != FT_OPERATIONS_NEVER;
 }
 
-/* Whether the next send or receive of the same two ranks has ended: then this one has, too. */
-static bool next_ended(const struct ft_matched *m, uint32_t row)
-{
-    const struct ft_pair *pair = &m->pairs[m->pair_of[row]], *next = pair + 1;
-    uint32_t other;
-
-    if (next == m->pairs + m->pair_count || next->comm != pair->comm || next->from != pair->from ||
-        next->to != pair->to)
-        return false;
-    other = pair->send == row ? next->send : next->recv;
-    return other != FT_OPERATIONS_NONE && ended(&m->op[other]);
-}
-
 /* A communicator runs what it is given in order: where a later operation of it has ended, the end
  * of an earlier one was lost. later: of each communicator, the last process, from 1, of which one
  * has.
@@ -68,8 +55,7 @@ static void find_blocking(struct ft_waits *w, const struct ft_matched *m, uint32
             bool single = m->group_of[i] == FT_OPERATIONS_NONE;
 
             if (!ended(op)) {
-                if (!single ? later[op->comm] != p + 1
-                            : m->pair_of[i] == FT_OPERATIONS_NONE || !next_ended(m, (uint32_t)i))
+                if ((single || later[op->comm] != p + 1) && !ft_outlived(m, w->proven, (uint32_t)i))
                     w->blocking[p] = (uint32_t)i;
                 continue;
             }
@@ -83,23 +69,6 @@ static void find_blocking(struct ft_waits *w, const struct ft_matched *m, uint32
     }
 }
 
-/* Whether a process was in nearly all groups of a communicator until its last one in it: it has not
- * left it, but its newest rows are lost, as of a process that is gone. */
-static bool was_regular(const struct ft_matched *m, uint32_t comm, size_t group, uint32_t process)
-{
-    uint32_t at = ft_matched_position(m, comm, process);
-    size_t first = m->comm_groups[comm], last = group, in;
-
-    if (at == FT_OPERATIONS_NONE)
-        return false;
-    in = m->members[m->comm_members[comm] + at].groups;
-    while (last > first && ft_matched_row(m, &m->groups[last - 1], process) == FT_OPERATIONS_NONE) {
-        ft_task_spend(m->task, 1);
-        last--;
-    }
-    return last > first && (double)in >= NEARLY_ALL * (double)(last - first);
-}
-
 /* Whether a member that is not in a group of its communicator should be: it was in those before,
  * and has not ended one after it. */
 static bool awaited(const struct ft_matched *m, size_t group, uint32_t process)
@@ -110,7 +79,7 @@ static bool awaited(const struct ft_matched *m, size_t group, uint32_t process)
 
     for (size_t g = group; g > first && group - g < RECENT_GROUPS && !was; g--)
         was = ft_matched_row(m, &m->groups[g - 1], process) != FT_OPERATIONS_NONE;
-    was = was || was_regular(m, comm, group, process);
+    was = was || ft_outlived_was_regular(m, comm, group, process);
     for (size_t g = group + 1; g < end && was; g++) {
         uint32_t row = ft_matched_row(m, &m->groups[g], process);
 
@@ -197,7 +166,7 @@ static void choose_in_launches(struct ft_waits *w, const struct ft_matched *m)
             int here = awaits(w, m, i);
 
             ft_task_spend(m->task, 1);
-            if (here <= most || ended(&m->op[i]) || next_ended(m, i))
+            if (here <= most || ended(&m->op[i]) || ft_outlived(m, w->proven, i))
                 continue;
             most = here;
             w->blocking[p] = i;
@@ -305,8 +274,9 @@ struct ft_waits *ft_waits_new(const struct ft_matched *m)
     w->last_ns = calloc(n, sizeof(*w->last_ns));
     w->last_row = calloc(n, sizeof(*w->last_row));
     w->group = calloc(n, sizeof(*w->group));
+    w->proven = ft_outlived_new(m);
     if (w->blocking && w->standing && w->several && w->company && w->last_ns && w->last_row &&
-        w->group) {
+        w->group && w->proven) {
         find_blocking(w, m, later);
         choose_in_launches(w, m);
         rc = connect_all(w, m, &edges);
@@ -334,6 +304,7 @@ void ft_waits_free(struct ft_waits *w)
     free(w->last_ns);
     free(w->last_row);
     free(w->group);
+    free(w->proven);
     free(w->out);
     free(w->in);
     free(w->out_first);

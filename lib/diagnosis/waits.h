@@ -23,6 +23,7 @@ struct ft_waits {
     uint32_t *company;  /* of a process: ranks in the same operation, itself too */
     uint64_t *last_ns;  /* of a process: end of its last operation that ended; 0 */
     uint32_t *last_row; /* that row, NONE */
+    size_t *proven;     /* of outlived.h */
     uint32_t *group;    /* of the nodes behind the processes: index of the group */
     uint32_t *out, *in; /* nodes that a node waits for; that wait for it */
     size_t *out_first, *in_first;
