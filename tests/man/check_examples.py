@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each example of the manual is run: configurations and a topology are accepted by their programs, requests
-are answered, commands of the tool do what they say, expressions are Prometheus'. Pages with a test of their
-own (deploy, switches, security, troubleshooting) have theirs there; what cannot be run here is listed with
+are answered, commands of the tool do what they say, expressions are Prometheus'. Those of the guides (deploy,
+switches, security, troubleshooting) are check_recipes.py's; what cannot be run here is listed with
 what shows it instead, so that no example comes without either."""
 import json
 import os
@@ -20,8 +20,8 @@ for folder in ("tests", "tests/golden/daemon"):
 import rig  # noqa: E402
 from rig import check, equal, until  # noqa: E402
 
-ELSEWHERE = {"fabrictrace-deploy.7": "check_guides.py", "fabrictrace-switches.7": "check_guides.py",
-             "fabrictrace-security.7": "check_security.py", "fabrictrace-troubleshooting.7": "check_troubleshooting.py"}
+# In check_recipes.py.
+ELSEWHERE = tuple(f"fabrictrace-{name}.7" for name in ("deploy", "switches", "security", "troubleshooting"))
 # (page, how it begins): what shows it.
 NOT_RUN = {
     ("fabrictraced.8", "# nginx: "): "tests/page/check_proxy.mjs: nginx with the same lines",
@@ -44,14 +44,17 @@ def plain(text):
 
 def examples():
     """(page, text) of each."""
-    for name, page in sorted(PAGES.items()):
-        if name in ELSEWHERE:
-            continue
-        text = page.read_text()
-        for block in re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.M | re.S):
-            yield name, plain(block)
-        for line in re.findall(r"^\.Dl (.*)$", text, re.M):
-            yield name, plain(line)
+    for name in sorted(set(PAGES) - set(ELSEWHERE)):
+        for text in blocks_of(name):
+            yield name, text
+
+
+def blocks_of(name):
+    text = PAGES[name].read_text()
+    for block in re.findall(r"^\.Bd -literal[^\n]*\n(.*?)^\.Ed$", text, re.M | re.S):
+        yield plain(block)
+    for line in re.findall(r"^\.Dl (.*)$", text, re.M):
+        yield plain(line)
 
 
 def accept(what, folder, text, *more):
