@@ -160,9 +160,28 @@ hardened()
     ! grep -qE '\((TEXTREL|RPATH|RUNPATH)\)' <<<"$dynamic" || echo "TEXTREL, RPATH or RUNPATH"
     readelf --dyn-syms -W "$1" | grep -q ' __stack_chk_fail@' || echo "no stack protector"
 }
+make_value() { sed -n "s/^$1 = //p" "$builddir/Makefile"; }
+
+# Level 3 checks sizes that are known at run time alone. Where the compiler has it, the flags that programs are
+# built with give it.
+checks_sizes() # COMPILER FLAG...
+{
+    printf '%s\n' '#include <stdlib.h>' '#include <string.h>' \
+        'void *f(size_t n, size_t m); void *f(size_t n, size_t m) { void *p = malloc(n); return memset(p, 0, m); }' |
+        "$@" -x c -S -o - - 2>/dev/null | grep -q '__memset_chk'
+}
+fortify_level()
+{
+    local cc flags
+    read -ra cc <<<"$(make_value CC)"
+    read -ra flags <<<"$(make_value CFLAGS) $(make_value HARDEN_FLAGS)"
+    ! checks_sizes "${cc[@]}" -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 || checks_sizes "${cc[@]}" "${flags[@]}" ||
+        echo "${cc[*]} has level 3 of _FORTIFY_SOURCE, programs are built with: ${flags[*]}"
+}
 programs=("$builddir"/*/fabrictrace-agent "$builddir"/*/fabrictraced "$builddir"/*/fabrictrace-switchpoll
     "$builddir"/cli/fabrictrace)
-if grep -q '^HARDEN_FLAGS = .*_FORTIFY_SOURCE' "$builddir/Makefile" && needs nm "_FORTIFY_SOURCE"; then
+if [ "$(make_value SANITIZED)$(make_value COVERAGE)" = 0no ] && needs nm "_FORTIFY_SOURCE"; then
+    judge "level of _FORTIFY_SOURCE" fortify_level
     for program in "${programs[@]}"; do
         judge "$program" fortified "$program"
     done

@@ -4,7 +4,8 @@
 accepted by their program, commands of the tool are taken by it and answered by a daemon, recipes of openssl
 run one after the other, drop-ins of units are what systemd verifies, manifests are YAML, and each line of a
 shell is bash's. What needs packages, a service manager or a vendor's switch stands in a list with what shows
-it instead. check_guides.py, check_security.py and check_troubleshooting.py say more of what comes of them."""
+it instead. check_guides.py, check_security.py and check_troubleshooting.py say more of what comes of them. The files of
+packaging/examples are accepted, too, as they are and with the settings that they have commented out."""
 import os
 import re
 import shutil
@@ -160,5 +161,41 @@ def test_recipes(folder):
         daemon.kill()
 
 
+def accepted(what, folder, text, *words, program=None):
+    """A configuration by --check, in a folder with what it names."""
+    path = folder / "example.yaml"
+    path.write_text(text.replace("/etc/fabrictrace", str(folder)).replace("/var/lib/fabrictrace", str(folder / "var"))
+                    .replace("/run/fabrictrace", str(folder)).replace("[eth0]", "[lo]"))
+    words = [word.replace("EXAMPLE", str(path)) for word in words] or ["-c", path]
+    done = rig.run(program, "--check", *words)
+    check(f"{what} is accepted", done.returncode == 0, done.stdout + done.stderr)
+
+
+def test_files(folder):
+    """A file without a judge is a failure; logrotate's is check_deploy.py's."""
+    check_guides.etc(folder)
+    (folder / "var").mkdir()
+    for name in ("snmp.community", "switchpoll.secret"):
+        (folder / name).write_text("public\n")
+        (folder / name).chmod(0o600)
+    # Lines of prose have one blank behind their '#'.
+    more = re.compile(r"^#(?! \S)(?=.*:|  - )", re.M)
+    for path in sorted((TOP / "packaging/examples").iterdir()):
+        text = path.read_text()
+        if path.name == "switches.yaml":
+            accepted(path.name, folder, text, *rig.NO_CONFIG, "--set", "daemon.endpoint=127.0.0.1:9477", "--set",
+                     "snmp.switches=EXAMPLE", program=rig.POLLER)
+            shutil.copy(folder / "example.yaml", folder / path.name)
+        elif path.name == "topology.yaml":
+            accepted(path.name, folder, text, *rig.NO_CONFIG, "--topology", "EXAMPLE", program=rig.DAEMON)
+        elif path.stem in PROGRAMS and path.suffix == ".yaml":
+            shutil.copy(TOP / "packaging/examples/switches.yaml", folder)
+            accepted(path.name, folder, text, program=PROGRAMS[path.stem])
+            check(f"{path.name} has something commented out", more.search(text))
+            accepted(f"{path.name} with that", folder, more.sub("", text), program=PROGRAMS[path.stem])
+        else:
+            equal("another file is logrotate's", path.name, "fabrictraced.logrotate")
+
+
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_recipes))
+    sys.exit(rig.run_tests(test_recipes, test_files))
