@@ -57,7 +57,8 @@ def run_configuration(name, text, folder, path):
     else:
         program, words = PROGRAMS[path.removesuffix(".yaml")], ["-c", made]
     if f"switches: {folder}/switches.yaml" in made.read_text():
-        shown, = (block for block in blocks_of("fabrictrace-switches.7") if block.startswith("# /etc/fabrictrace/switches"))
+        shown, = (block for block in blocks_of("fabrictrace-switches.7")
+                  if block.startswith("# /etc/fabrictrace/switches"))
         (folder / "switches.yaml").write_text(shown)
     done = rig.run(program, "--check", *words)
     check(f"{name}: {path} is accepted", done.returncode == 0, done.stdout + done.stderr)
@@ -69,7 +70,8 @@ def run_tool(name, text, daemon):
     for line in re.findall(r"^\$ fabrictrace (.*)$", text, re.M):
         done = rig.run(check_guides.TOOL, *line.split(), "--endpoint", f"127.0.0.1:{daemon.http}")
         # A name that this daemon does not have is a mistake of whoever typed it, too.
-        taken = done.returncode in (0, 1) or (done.returncode == USAGE and re.search(r"no \w+ '.*' is known", done.stderr))
+        taken = done.returncode in (0, 1) or (done.returncode == USAGE
+                                              and re.search(r"no \w+ '.*' is known", done.stderr))
         check(f"{name}: 'fabrictrace {line}' is a command", taken and (done.stdout or done.stderr),
               (done.returncode, done.stdout[-300:], done.stderr))
 
