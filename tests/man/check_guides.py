@@ -171,6 +171,12 @@ def test_requirements(_folder):
     asked = at_least("".join(re.findall(r"PKG_CHECK_MODULES\(\[(?!CHECK)\w+\], \[[^]]*\]", configure)),
                      r"([\w-]+) >= ([\d.]+)")
     equal("versions by configure.ac", told, asked)
+    # Of each it is said with which the tests ran: none that is older than what is taken.
+    tested = at_least(table, r"(?m)^\.It (\S+) Ta [\d.]+ Ta ([\d.]+) Ta")
+    equal("the oldest that was tested is told of each", set(tested), set(told))
+    for name, version in tested.items():
+        check(f"{name}: tested with what is taken", [int(n) for n in version.split(".")]
+              >= [int(n) for n in told[name].split(".")], (version, told[name]))
     equal("by the spec of rpm", at_least((TOP / "packaging/rpm/fabrictrace.spec.in").read_text(),
                                          r"pkgconfig\(([\w.-]+)\) >= ([\d.]+)"), told)
     debian = {"openssl": "libssl", "rdkafka": "librdkafka", "netsnmp": "libsnmp", "libcurl": "libcurl4-openssl",
