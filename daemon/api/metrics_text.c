@@ -94,6 +94,7 @@ static void write_diagnoses(struct ft_prom *p, const struct ft_diagnoser *d,
                 ft_recent_delays_refused(ft_diagnoser_recent(d)) + s->pairs_left_out);
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_RANKS_REFUSED, ft_recent_refused(ft_diagnoser_recent(d)));
     ft_prom_one(p, FT_METRIC_DIAGNOSIS_CONTESTED, ft_recent_contested(ft_diagnoser_recent(d)));
+    ft_prom_one(p, FT_METRIC_DIAGNOSIS_OUTDATED, ft_recent_outdated(ft_diagnoser_recent(d)));
 }
 
 struct rhythm_page {

@@ -371,6 +371,7 @@ static bool check(struct look *l)
     int64_t times = (int64_t)(rows_of_look(l) / l->d->config.rows_look);
 
     job->due_ms = l->now_ms + times * CHECK_MS;
+    ft_recent_doubt(l->d->recent, job);
     l->hangs = standing_ms(job, l->now_ms) >= l->d->config.hang_ms;
     if (l->hangs) {
         begin_look(l);

@@ -549,3 +549,8 @@ uint64_t ft_recent_contested(const struct ft_recent *r)
 {
     return r->contested;
 }
+
+uint64_t ft_recent_outdated(const struct ft_recent *r)
+{
+    return r->outdated;
+}

@@ -166,6 +166,11 @@ void ft_recent_leave(struct ft_recent *recent, const char *comm_id, uint32_t ran
 bool ft_recent_age(struct ft_recent *recent, int64_t now_ms, uint64_t work,
                    void (*over)(void *arg, const struct ft_recent_job *job), void *arg);
 
+/* An agent repeats where a rank stands every few seconds, and says when it continues. Of a rank of
+ * which it did neither, though its process was heard since then, nothing is known: what was said
+ * was lost. */
+void ft_recent_doubt(struct ft_recent *recent, const struct ft_recent_job *job);
+
 /* Iterates from *index 0 on; NULL at the end. */
 struct ft_recent_job *ft_recent_next(const struct ft_recent *recent, uint32_t *index);
 
@@ -187,6 +192,8 @@ size_t ft_recent_ranks(const struct ft_recent *recent);
 uint64_t ft_recent_delays_refused(const struct ft_recent *recent);
 /* Records of which the rank, or the name of the function, found no room. */
 uint64_t ft_recent_refused(const struct ft_recent *recent);
+/* Reports of where ranks stand that were neither repeated nor followed by another. */
+uint64_t ft_recent_outdated(const struct ft_recent *recent);
 /* Records of ranks that other processes are, or that their communicators do not have. */
 uint64_t ft_recent_contested(const struct ft_recent *recent);
 

@@ -8,6 +8,10 @@
 #define SILENT_MS FT_RECENT_SILENT_MS
 #define GONE_MS   3600000 /* of a process that died, which others may wait for */
 #define SWEEP_MS  10000
+/* An agent repeats where a rank stands every 5 s while an operation is in flight or the process is
+ * stopped, and else every 60 s. */
+#define AGAIN_MS 8000
+#define IDLE_MS  65000
 /* Work of forgetting one, in ranks that are looked at; and of so many rows. */
 #define WORK_A_RANK 8
 #define ROWS_A_WORK 64
@@ -126,4 +130,27 @@ bool ft_recent_age(struct ft_recent *r, int64_t now_ms, uint64_t work,
     }
     r->sweep.now_ms = now_ms;
     return sweep(r, work, over, arg);
+}
+
+static bool is_outdated(const struct ft_recent_rank *rank)
+{
+    const struct ft_recent_progress *p = &rank->progress;
+    bool often = p->state == FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT ||
+                 p->process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_STOPPED;
+
+    return p->heard_ms && !ft_recent_is_gone(rank) && (p->standing || p->in_flight) &&
+           rank->process->heard_ms - p->heard_ms > (often ? AGAIN_MS : IDLE_MS);
+}
+
+void ft_recent_doubt(struct ft_recent *r, const struct ft_recent_job *job)
+{
+    for (struct ft_recent_rank *rank = job->first; rank; rank = rank->next) {
+        struct ft_recent_progress *p = &rank->progress;
+
+        if (!rank->process || !is_outdated(rank))
+            continue;
+        r->outdated++;
+        *p = (struct ft_recent_progress){
+            .heard_ms = p->heard_ms, .begun = p->begun, .finished = p->finished};
+    }
 }

@@ -89,7 +89,7 @@ struct ft_recent_sweep {
 
 struct ft_recent {
     uint64_t delays_refused;
-    uint64_t refused, contested;
+    uint64_t refused, contested, outdated;
     uint32_t jobs_made;
     struct ft_table *ranks, *processes, *jobs, *comms, *links;
     struct ft_functions functions;

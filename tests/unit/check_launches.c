@@ -276,7 +276,41 @@ START_TEST(sums_of_launches_hide_nothing_else)
 }
 END_TEST
 
-FT_UNIT_MAIN("launches", without_a_fault_nobody_is_named,
+/* Of the operation that a rank stood in the record of its end was lost, and so was what its agent
+ * said when it continued: whatever it launches from then on says nothing of it. */
+START_TEST(what_is_not_said_again_is_over)
+{
+    const struct ft_recent_rank *r;
+    int64_t since = START_MS + 60 * STEP_MS + OWN_US / 1000;
+
+    open_diagnoser();
+    run(0, 60, NOBODY, 0, true, 1);
+    stand(5, true, true, true, since, since + 4000);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        uint64_t start_us = 60 * STEP_MS * 1000 + OWN_US;
+
+        if (i == 5)
+            number[1][i]++;
+        else
+            end(i, true, i % HOST == 0, start_us, i % HOST == 0 ? 4100000 : 1, 1);
+    }
+    run(75, 76, NOBODY, 0, true, 1);
+    r = ft_recent_find(ft_diagnoser_recent(diagnoser), WORLD, 5);
+    ck_assert(r->progress.in_flight);
+    ck_assert_uint_eq(ft_recent_outdated(ft_diagnoser_recent(diagnoser)), 0);
+    run(76, 300, NOBODY, 0, true, 1);
+    ck_assert_uint_eq(raised, 0);
+    /* The job does not hang: who is late in it is named. */
+    run(300, 440, 6, 60000, true, 1);
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_uint_eq(named, 6);
+    ck_assert(!r->progress.in_flight && !r->progress.standing);
+    ck_assert_uint_eq(ft_recent_outdated(ft_diagnoser_recent(diagnoser)), 1);
+    close_diagnoser();
+}
+END_TEST
+
+FT_UNIT_MAIN("launches", what_is_not_said_again_is_over, without_a_fault_nobody_is_named,
              of_a_host_the_rank_is_named_that_the_others_wait_for,
              who_waits_within_a_host_did_not_stay_away, of_a_long_run_the_same_is_known,
              ranks_without_transfers_leave_no_gap, sums_of_launches_hide_nothing_else)
