@@ -44,6 +44,7 @@ struct entry {
     struct ft_rhythm found;
     struct ft_job_sent sent, sending; /* in that window, and so far in the one that closes */
     int64_t alive_ms, plugin_ms;
+    bool gone; /* what is sampled next is of another run */
     struct ft_stall stall;
     struct ft_pair_rates_job pairs;
 };
@@ -102,6 +103,20 @@ static void advance(struct entry *e, int64_t bin)
     e->stretch = stretch;
 }
 
+static void begin_at(struct entry *e, int64_t bin)
+{
+    e->first_bin = e->newest_bin = bin;
+    e->stretch = bin / BINS;
+}
+
+/* Another run under the name of one that is gone, which may have other habits. */
+static void begin_anew(struct ft_rhythms *r, struct entry *e, int64_t bin)
+{
+    ft_pair_rates_drop(r->pairs, &e->pairs);
+    *e = (struct entry){.key = e->key, .alive_ms = e->alive_ms, .plugin_ms = e->plugin_ms};
+    begin_at(e, bin);
+}
+
 void ft_rhythms_take(struct ft_rhythms *r, const char *job, const struct ft_observation *o)
 {
     int64_t from = o->first_ms / FT_RHYTHMS_BIN_MS, to = o->last_ms / FT_RHYTHMS_BIN_MS;
@@ -115,10 +130,10 @@ void ft_rhythms_take(struct ft_rhythms *r, const char *job, const struct ft_obse
     e = ft_table_insert(r->jobs, &key, &fresh);
     if (!e)
         return;
-    if (fresh) {
-        e->first_bin = e->newest_bin = from;
-        e->stretch = from / BINS;
-    }
+    if (fresh)
+        begin_at(e, from);
+    else if (e->gone && o->first_ms > e->last_ms && e != r->judged)
+        begin_anew(r, e, from);
     advance(e, to);
     if (from < e->first_bin && from > e->newest_bin - BINS)
         e->first_bin = from;
@@ -429,6 +444,11 @@ bool ft_rhythms_step(struct ft_rhythms *r, const char *fabric, const struct ft_s
     r->judged = look_at_pairs(r, e, fabric, emitter, events, window) ? e : NULL;
     if (r->judged)
         return true;
+    if (ft_stall_is_gone(e->alive_ms, e->last_ms, span->end_ms)) {
+        e->gone = true;
+        /* Nothing of it stands since the look. Another run may take long to begin. */
+        e->stall = (struct ft_stall){.known = 0};
+    }
     if (is_over(e, span)) {
         forget(r, e, fabric, emitter);
         return true;

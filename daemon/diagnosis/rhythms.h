@@ -9,8 +9,9 @@
  * and so are pairs of its hosts that are slower than their siblings and than before (pair_rates.h).
  *
  * Several switches sample a packet: how much a job sends is not known by that, only when. What its
- * flows sent in the window stands beside it (job_sent.h). Capped: jobs at a time; one without
- * samples for as long as rates are kept is forgotten. Pure. Thread: one.
+ * flows sent in the window stands beside it (job_sent.h). Of a job whose queue pairs were gone
+ * (stall.h) nothing is known when it sends again: it is another run. Capped: jobs at a time; one
+ * without samples for as long as rates are kept is forgotten. Pure. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>

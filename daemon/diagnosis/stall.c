@@ -123,10 +123,15 @@ double ft_stall_period_ms(const struct ft_stall *s)
     return s->known >= KNOWN_STAND ? s->period_ms : 0;
 }
 
+bool ft_stall_is_gone(int64_t alive_ms, int64_t last_ms, int64_t end_ms)
+{
+    return end_ms - alive_ms > GONE_MS && end_ms - last_ms > GONE_MS;
+}
+
 bool ft_stall_is_over(int64_t alive_ms, int64_t last_ms, int64_t plugin_ms, int64_t end_ms)
 {
     return (plugin_ms > 0 && end_ms - plugin_ms < PLUGIN_MS) ||
-           (end_ms - alive_ms > GONE_MS && end_ms - last_ms > GONE_MS);
+           ft_stall_is_gone(alive_ms, last_ms, end_ms);
 }
 
 bool ft_stall_look(struct ft_stall *s, const struct ft_stall_view *v, struct ft_stall *ended)

@@ -105,8 +105,10 @@ static enum ft_record_fate take_report(struct ft_pipeline *p, const Fabrictrace_
     if (!ft_pipeline_has_flow(p, &in.tuple))
         return FT_RECORD_ELSEWHERE;
     p->stats.implausible += odd;
-    if (r->job && !r->ended && r->has_time_ms)
-        ft_rhythms_alive(p->stages.rhythms, r->job, (int64_t)r->time_ms);
+    /* Its agent's clock may be ahead. */
+    if (r->job && !r->ended)
+        ft_rhythms_alive(p->stages.rhythms, r->job,
+                         in.time_ms < p->now_ms ? in.time_ms : p->now_ms);
     if (p->stages.discovery && in.sending)
         ft_discovery_named(p->stages.discovery, &in.tuple.src, in.host, p->now_ms);
     if (in.sending && in.job)

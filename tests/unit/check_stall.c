@@ -315,6 +315,31 @@ START_TEST(a_job_that_becomes_faster_is_slow_against_what_it_became)
 }
 END_TEST
 
+/* What begins under the name of one that is gone has habits of its own: with more work for each
+ * step it is no slower job. */
+START_TEST(a_job_that_begins_anew_is_another)
+{
+    const struct habit habit = {4, 0.1, 300, 12, 0};
+
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        begin(500 + seed);
+        train(&habit, 900, 1);
+        alive = false;
+        pass(150);
+        /* Queue pairs are reported before it sends. */
+        alive = true;
+        pass(30);
+        train(&habit, now_s + 600, 1.75);
+        ck_assert_msg(raised == 0, "seed %d: %s", (int)seed, message);
+        /* Of itself it is known what is usual. */
+        train(&habit, now_s + 240, 1.75 * 1.6);
+        ck_assert_msg(raised == 1, "seed %d: %u", (int)seed, raised);
+        ck_assert_msg(fabs(last.slowdown / 1.6 - 1) < 0.2, "seed %d: %g", (int)seed, last.slowdown);
+        end();
+    }
+}
+END_TEST
+
 /* As an evaluation of some minutes. */
 START_TEST(to_return_to_what_was_usual_is_no_slowdown)
 {
@@ -332,8 +357,9 @@ START_TEST(to_return_to_what_was_usual_is_no_slowdown)
 }
 END_TEST
 
-FT_UNIT_MAIN("stall", hours_without_a_fault_are_left_alone, a_standstill_is_said_until_it_goes_on,
-             an_end_or_blindness_is_no_standstill, a_job_that_is_gone_stands_no_more,
-             a_clock_that_was_set_back_ends_it, a_slower_job_is_said_until_it_is_faster,
+FT_UNIT_MAIN("stall", a_job_that_begins_anew_is_another, hours_without_a_fault_are_left_alone,
+             a_standstill_is_said_until_it_goes_on, an_end_or_blindness_is_no_standstill,
+             a_job_that_is_gone_stands_no_more, a_clock_that_was_set_back_ends_it,
+             a_slower_job_is_said_until_it_is_faster,
              a_job_that_becomes_faster_is_slow_against_what_it_became,
              to_return_to_what_was_usual_is_no_slowdown)

@@ -242,6 +242,69 @@ START_TEST(a_group_whose_idle_member_was_shut_is_no_alarm)
 }
 END_TEST
 
-FT_UNIT_MAIN("window, pauses", congested_ports_are_raised_in_slices,
-             what_the_daemon_before_left_goes_on_or_ends, a_pause_does_not_end_a_polarization,
-             what_nothing_shows_any_more_ends, a_group_whose_idle_member_was_shut_is_no_alarm)
+/* An agent says whose flow it is, by a clock that is so much ahead. */
+static void say_job(int64_t ms, int64_t ahead_ms)
+{
+    Fabrictrace__Record record = FABRICTRACE__RECORD__INIT;
+    Fabrictrace__FlowReport r = FABRICTRACE__FLOW_REPORT__INIT;
+    struct ft_tuple tuple = {.src = leafspine_host_ip(0, 0),
+                             .dst = leafspine_host_ip(1, 0),
+                             .sport = 7,
+                             .dport = FT_ROCE_PORT,
+                             .proto = FT_PROTO_UDP};
+    Fabrictrace__Flow flow = FABRICTRACE__FLOW__INIT;
+
+    ft_flow_from_tuple(&flow, &tuple);
+    r.flow = &flow;
+    r.host = (char *)(uintptr_t) "gpu0";
+    r.job = (char *)(uintptr_t) "88";
+    r.has_time_ms = r.has_interval_ms = r.has_direction = r.has_pid = true;
+    r.time_ms = (uint64_t)(ms + ahead_ms);
+    r.interval_ms = 1000;
+    r.direction = FABRICTRACE__DIRECTION__DIRECTION_TX;
+    r.pid = 5;
+    record.kind_case = FABRICTRACE__RECORD__KIND_FLOW;
+    record.flow = &r;
+    ft_pipeline_record(pipeline, &record, ms);
+}
+
+/* Windows of a job that sends in every other second, or does not, while another flow is sampled.
+ * Two of its agents report it, or none: the second one's clock is ahead. */
+static int64_t train(unsigned windows, bool sends, bool said, int64_t ahead_ms, int64_t ms)
+{
+    for (unsigned w = 0; w < windows; w++, ms += WINDOW_MS)
+        for (int64_t at = 0; at < WINDOW_MS; at += 500) {
+            run_until(ms + at);
+            observe(9, 0, 1, 8000000, 5, ms + at, 0);
+            if (sends && at % 2000 < 1000)
+                observe(7, 0, 0, 8000000, 20, ms + at, 0);
+            if (said && at == 0) {
+                say_job(ms + at, 0);
+                say_job(ms + at, ahead_ms);
+            }
+        }
+    return ms;
+}
+
+/* Its queue pairs are gone with it, though the clock of an agent that reported them is ahead. */
+START_TEST(a_job_that_ended_does_not_stand_still)
+{
+    for (int64_t ahead_ms = 0; ahead_ms <= 3600000; ahead_ms += 3600000) {
+        int64_t ms = START_MS;
+
+        open_pipeline(2, 2, 1);
+        ms = train(20, true, true, ahead_ms, ms);
+        ms = train(20, false, false, 0, ms);
+        ck_assert_ptr_null(line_with("standstill", ""));
+        ms = train(20, true, true, ahead_ms, ms);
+        train(20, false, true, ahead_ms, ms);
+        ck_assert_ptr_nonnull(line_with("standstill", "\"job\":\"88\""));
+        close_pipeline();
+    }
+}
+END_TEST
+
+FT_UNIT_MAIN("window, pauses", a_job_that_ended_does_not_stand_still,
+             congested_ports_are_raised_in_slices, what_the_daemon_before_left_goes_on_or_ends,
+             a_pause_does_not_end_a_polarization, what_nothing_shows_any_more_ends,
+             a_group_whose_idle_member_was_shut_is_no_alarm)
