@@ -68,12 +68,14 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/diagnoser.c daemon/diagnosis/diagnoser.h \
 	daemon/diagnosis/downed.c daemon/diagnosis/downed.h \
 	daemon/diagnosis/event.c daemon/diagnosis/event.h \
-	daemon/diagnosis/gather.c daemon/diagnosis/gather.h \
+	daemon/diagnosis/gather.c daemon/diagnosis/gather.h daemon/diagnosis/gather_parts.h \
+	daemon/diagnosis/gather_rows.c \
 	daemon/diagnosis/numbering.c daemon/diagnosis/numbering.h \
 	daemon/diagnosis/functions.c daemon/diagnosis/functions.h \
 	daemon/diagnosis/recent.c daemon/diagnosis/recent.h \
 	daemon/diagnosis/recent_age.c daemon/diagnosis/recent_impl.h \
 	daemon/diagnosis/recent_jobs.c \
+	daemon/diagnosis/partial.c daemon/diagnosis/partial.h \
 	daemon/diagnosis/pair_rates.c daemon/diagnosis/pair_rates.h \
 	daemon/diagnosis/pair_rates_found.c daemon/diagnosis/pair_rates_parts.h \
 	daemon/diagnosis/pair_rates_said.c \

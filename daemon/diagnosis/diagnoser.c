@@ -13,6 +13,7 @@
 #include "daemon/diagnosis/downed.h"
 #include "daemon/diagnosis/gather.h"
 #include "daemon/diagnosis/numbering.h"
+#include "daemon/diagnosis/partial.h"
 #include "daemon/diagnosis/resent.h"
 #include "daemon/diagnosis/stand.h"
 #include "daemon/diagnosis/standing.h"
@@ -228,6 +229,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
     struct ft_testimony room = {.text_count = 0};
     struct ft_stand stand = {.known = false};
     struct ft_cut cut = {.edges = 0};
+    struct ft_partial partial;
 
     ft_task_spend(l->task, 1 + l->job->ranks / 4);
     /* From here on all is by this host's clock. */
@@ -268,6 +270,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
     ft_second_report(l->around.second,
                      &(struct ft_second_case){l->d->recent, l->job, rank, l->g.numbered, l->task},
                      r, &l->d->opinions);
+    ft_partial_report(l->d->recent, r, &partial);
     ft_report_retell(r);
     hit(l, m);
 }

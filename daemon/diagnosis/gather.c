@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/diagnosis/apart.h"
+#include "daemon/diagnosis/gather_parts.h"
 #include "daemon/diagnosis/stand.h"
 #include "lib/base/task.h"
 
@@ -17,43 +18,9 @@
 /* Launches that were kept for so long are enough to look at. */
 #define LAUNCHES_NS UINT64_C(30000000000)
 
-/* A rank of the job, its communicator's index, and which of its rows are looked at. */
-struct source {
-    const struct ft_recent_rank *rank;
-    size_t from;
-    uint32_t comm;
-};
-
-/* A row, with what it is sorted by. */
-struct item {
-    const struct ft_recent_row *row;
-    const struct source *source;
-    uint64_t sequence;
-    uint64_t end_ns; /* of the row, or, where that is not known, when it was over at the earliest */
-    uint32_t function; /* NONE: the number alone counts */
-    bool flies;        /* is seen not to be over; begun alone may be */
-    bool chosen;
-};
-
-struct gathering {
-    const struct ft_recent *recent;
-    const struct ft_recent_job *job;
-    struct source *sources;
-    struct item *items;
-    size_t *members;              /* of each communicator */
-    bool *numbered;               /* of each: by the numbers of its ranks, else by NCCL's */
-    bool *repeated;               /* of each: NCCL's say which operation it is no more */
-    uint64_t *newest;             /* of each: the last operation, by number or start */
-    bool *partly;                 /* of each: launches of the time looked at were forgotten */
-    struct ft_recent_row *passed; /* operations that a rank is known to be past, without a record */
-    size_t source_count, item_count, comm_count, passed_count;
-    struct ft_gathered *out;
-    struct ft_task *task;
-};
-
 static int by_comm(const void *a, const void *b)
 {
-    const struct source *x = a, *y = b;
+    const struct ft_gather_source *x = a, *y = b;
     int order = strcmp(x->rank->comm_id, y->rank->comm_id);
 
     if (order)
@@ -63,7 +30,7 @@ static int by_comm(const void *a, const void *b)
 
 static int by_operation(const void *a, const void *b)
 {
-    const struct item *x = a, *y = b;
+    const struct ft_gather_item *x = a, *y = b;
 
     if (x->source->comm != y->source->comm)
         return x->source->comm < y->source->comm ? -1 : 1;
@@ -76,7 +43,7 @@ static int by_operation(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-static bool is_pair(const struct gathering *g, const struct ft_recent_row *row)
+static bool is_pair(const struct ft_gather_job *g, const struct ft_recent_row *row)
 {
     const char *name = ft_recent_function(g->recent, row->function);
 
@@ -84,7 +51,7 @@ static bool is_pair(const struct gathering *g, const struct ft_recent_row *row)
 }
 
 /* The newest of each rank's rows. */
-static void list_sources(struct gathering *g, size_t each, int64_t now_ms)
+static void list_sources(struct ft_gather_job *g, size_t each, int64_t now_ms)
 {
     for (const struct ft_recent_rank *r = g->job->first; r; r = r->next) {
         ft_task_spend(g->task, 1);
@@ -93,11 +60,11 @@ static void list_sources(struct gathering *g, size_t each, int64_t now_ms)
         if (r->folded_ms && now_ms - r->folded_ms < FOLDED_MS)
             g->out->folded = true;
         g->sources[g->source_count++] =
-            (struct source){.rank = r, .from = r->count > each ? r->count - each : 0};
+            (struct ft_gather_source){.rank = r, .from = r->count > each ? r->count - each : 0};
     }
     ft_task_sort(g->task, g->sources, g->source_count, sizeof(*g->sources), by_comm);
     for (size_t i = 0; i < g->source_count; i++) {
-        struct source *s = &g->sources[i];
+        struct ft_gather_source *s = &g->sources[i];
 
         if (i % 8 == 0)
             ft_task_spend(g->task, 1);
@@ -110,7 +77,7 @@ static void list_sources(struct gathering *g, size_t each, int64_t now_ms)
 }
 
 /* The ranks of a communicator number its operations alike unless some of them are between two. */
-static void find_numbers(struct gathering *g)
+static void find_numbers(struct ft_gather_job *g)
 {
     for (size_t i = 0; i < g->comm_count; i++)
         g->numbered[i] = true;
@@ -125,12 +92,12 @@ static void find_numbers(struct gathering *g)
     }
 }
 
-static void add_item(struct gathering *g, const struct source *s, const struct ft_recent_row *row,
-                     bool flies)
+static void add_item(struct ft_gather_job *g, const struct ft_gather_source *s,
+                     const struct ft_recent_row *row, bool flies)
 {
     bool numbered = g->numbered[s->comm];
 
-    g->items[g->item_count++] = (struct item){
+    g->items[g->item_count++] = (struct ft_gather_item){
         .row = row,
         .source = s,
         .sequence = numbered ? row->number : row->sequence,
@@ -151,7 +118,7 @@ static bool stands_in(const struct ft_recent_rank *r)
            (n == 0 || ft_recent_row(r, n - 1)->number < r->progress.row.number);
 }
 
-static bool same(const struct item *x, const struct item *y)
+static bool same(const struct ft_gather_item *x, const struct ft_gather_item *y)
 {
     return x->source->comm == y->source->comm && x->function == y->function &&
            x->sequence == y->sequence;
@@ -159,20 +126,20 @@ static bool same(const struct item *x, const struct item *y)
 
 /* NCCL's number of a collective stands still in a CUDA graph: it has the rank's then, which is the
  * same at all of them where they send and receive as often. */
-static void number_repeated(struct gathering *g)
+static void number_repeated(struct ft_gather_job *g)
 {
     bool any = false;
 
     for (size_t i = 0; i < g->comm_count; i++)
         g->repeated[i] = false;
     for (size_t i = 1; i < g->item_count; i++) {
-        const struct item *item = &g->items[i];
+        const struct ft_gather_item *item = &g->items[i];
 
         if (item->source == item[-1].source && same(item, &item[-1]) && !is_pair(g, item->row))
             any = g->repeated[item->source->comm] = true;
     }
     for (size_t i = 0; i < g->item_count && any; i++) {
-        struct item *item = &g->items[i];
+        struct ft_gather_item *item = &g->items[i];
 
         if (g->repeated[item->source->comm] && !is_pair(g, item->row))
             item->sequence = item->row->number;
@@ -181,10 +148,10 @@ static void number_repeated(struct gathering *g)
         ft_task_sort(g->task, g->items, g->item_count, sizeof(*g->items), by_operation);
 }
 
-static void list_items(struct gathering *g)
+static void list_items(struct ft_gather_job *g)
 {
     for (size_t i = 0; i < g->source_count; i++) {
-        const struct source *s = &g->sources[i];
+        const struct ft_gather_source *s = &g->sources[i];
         bool stands = stands_in(s->rank);
 
         ft_task_spend(g->task, 1 + (s->rank->count - s->from) / 8);
@@ -205,7 +172,8 @@ static void list_items(struct gathering *g)
 
 /* Rows of one operation. complete: of all members; of a send or receive it is one. flies: some are
  * not over. */
-static size_t operation_size(const struct gathering *g, size_t first, bool *complete, bool *flies)
+static size_t operation_size(const struct ft_gather_job *g, size_t first, bool *complete,
+                             bool *flies)
 {
     size_t n = 1;
 
@@ -222,25 +190,19 @@ static size_t operation_size(const struct gathering *g, size_t first, bool *comp
     return n;
 }
 
-/* By the clock that most hosts of the job agree on. */
-static uint64_t starts_at(const struct item *item)
-{
-    return ft_apart_at(item->source->rank->process, item->row->start_ns);
-}
-
-static uint64_t ends_at(const struct item *item)
+static uint64_t ends_at(const struct ft_gather_item *item)
 {
     return ft_apart_at(item->source->rank->process, item->row->end_ns);
 }
 
-static void bounds_of(const struct gathering *g, size_t first, size_t n, uint64_t *start_ns,
+static void bounds_of(const struct ft_gather_job *g, size_t first, size_t n, uint64_t *start_ns,
                       uint64_t *end_ns)
 {
     *start_ns = UINT64_MAX;
     *end_ns = 0;
     ft_task_spend(g->task, n / 8);
     for (size_t i = first; i < first + n; i++) {
-        uint64_t from_ns = starts_at(&g->items[i]), until_ns = ends_at(&g->items[i]);
+        uint64_t from_ns = ft_gather_starts_at(&g->items[i]), until_ns = ends_at(&g->items[i]);
 
         *start_ns = from_ns < *start_ns ? from_ns : *start_ns;
         *end_ns = until_ns > *end_ns ? until_ns : *end_ns;
@@ -248,7 +210,7 @@ static void bounds_of(const struct gathering *g, size_t first, size_t n, uint64_
 }
 
 /* Whether nothing of an operation was in the network. */
-static bool is_local(const struct gathering *g, size_t first, size_t n)
+static bool is_local(const struct ft_gather_job *g, size_t first, size_t n)
 {
     for (size_t i = first; i < first + n; i++)
         if (!g->items[i].row->launched)
@@ -258,12 +220,12 @@ static bool is_local(const struct gathering *g, size_t first, size_t n)
 
 /* Of an operation that all have entered: nobody left it before the last one came, and those of
  * which that is not known left it with the first of the others. */
-static void end_launched(struct gathering *g, size_t first, size_t n)
+static void end_launched(struct ft_gather_job *g, size_t first, size_t n)
 {
     uint64_t entered_ns = 0, left_ns = UINT64_MAX;
 
     for (size_t i = first; i < first + n; i++) {
-        uint64_t from_ns = starts_at(&g->items[i]), until_ns = ends_at(&g->items[i]);
+        uint64_t from_ns = ft_gather_starts_at(&g->items[i]), until_ns = ends_at(&g->items[i]);
 
         entered_ns = from_ns > entered_ns ? from_ns : entered_ns;
         if (!g->items[i].row->launched && until_ns < left_ns)
@@ -286,7 +248,7 @@ static bool limits(const struct ft_recent_rank *r, size_t from)
 }
 
 /* Whether some of its communicator have done what it has not reported yet. */
-static bool is_behind(const struct gathering *g, const struct source *s)
+static bool is_behind(const struct ft_gather_job *g, const struct ft_gather_source *s)
 {
     const struct ft_recent_rank *r = s->rank;
 
@@ -296,14 +258,14 @@ static bool is_behind(const struct gathering *g, const struct source *s)
 }
 
 /* From when on every rank's rows are there, and until when every process has reported any. */
-static void find_span(struct gathering *g)
+static void find_span(struct ft_gather_job *g)
 {
     struct ft_gathered *out = g->out;
 
     out->until_ns = UINT64_MAX;
     for (size_t i = 0; i < g->item_count; i++) {
-        const struct item *item = &g->items[i];
-        uint64_t at = g->numbered[item->source->comm] ? item->sequence : starts_at(item);
+        const struct ft_gather_item *item = &g->items[i];
+        uint64_t at = g->numbered[item->source->comm] ? item->sequence : ft_gather_starts_at(item);
 
         if (i % 16 == 0)
             ft_task_spend(g->task, 1);
@@ -311,7 +273,7 @@ static void find_span(struct gathering *g)
             g->newest[item->source->comm] = at;
     }
     for (size_t i = 0; i < g->source_count; i++) {
-        const struct source *s = &g->sources[i];
+        const struct ft_gather_source *s = &g->sources[i];
         const struct ft_recent_rank *r = s->rank;
 
         if (i % 8 == 0)
@@ -339,7 +301,8 @@ static void find_span(struct gathering *g)
 }
 
 /* Whether a rank has a row in an operation; to be asked of ranks in their order. */
-static bool has_row(const struct gathering *g, const struct source *s, size_t *at, size_t end)
+static bool has_row(const struct ft_gather_job *g, const struct ft_gather_source *s, size_t *at,
+                    size_t end)
 {
     while (*at < end && g->items[*at].source < s)
         (*at)++;
@@ -347,15 +310,15 @@ static bool has_row(const struct gathering *g, const struct source *s, size_t *a
 }
 
 /* A rank that is past an operation though no record says so did not stay away from it. */
-static void add_passed(struct gathering *g, size_t first, size_t n)
+static void add_passed(struct ft_gather_job *g, size_t first, size_t n)
 {
-    const struct item *some = &g->items[first];
+    const struct ft_gather_item *some = &g->items[first];
     size_t at = first;
 
     if (!g->numbered[some->source->comm])
         return;
     for (size_t i = 0; i < g->source_count; i++) {
-        const struct source *s = &g->sources[i];
+        const struct ft_gather_source *s = &g->sources[i];
         struct ft_recent_row *row = &g->passed[g->passed_count];
 
         if (i % 16 == 0)
@@ -377,9 +340,9 @@ static void add_passed(struct gathering *g, size_t first, size_t n)
 
 /* Of an operation within a host nothing shows that it stands but that some have not begun it: those
  * that have wait for them. */
-static bool is_held(const struct gathering *g, size_t first, size_t n)
+static bool is_held(const struct ft_gather_job *g, size_t first, size_t n)
 {
-    const struct item *some = &g->items[first];
+    const struct ft_gather_item *some = &g->items[first];
     size_t at = first;
 
     if (!g->numbered[some->source->comm] || is_pair(g, some->row))
@@ -388,7 +351,7 @@ static bool is_held(const struct gathering *g, size_t first, size_t n)
         if (!g->items[i].row->launched && g->items[i].row->end_ns != UINT64_MAX)
             return false;
     for (size_t i = 0; i < g->source_count; i++) {
-        const struct source *s = &g->sources[i];
+        const struct ft_gather_source *s = &g->sources[i];
 
         if (s->comm != some->source->comm || has_row(g, s, &at, first + n))
             continue;
@@ -400,10 +363,10 @@ static bool is_held(const struct gathering *g, size_t first, size_t n)
     return true;
 }
 
-static void find_partly(struct gathering *g)
+static void find_partly(struct ft_gather_job *g)
 {
     for (size_t i = 0; i < g->source_count; i++) {
-        const struct source *s = &g->sources[i];
+        const struct ft_gather_source *s = &g->sources[i];
 
         g->partly[s->comm] |=
             (s->rank->wrapped || s->from > 0) && s->from < s->rank->count &&
@@ -416,7 +379,7 @@ static void find_partly(struct gathering *g)
 /* What a peer stands in that did its part: without it, that peer would seem to wait for this rank.
  * Whoever ended later than others have reported is looked at all the same, with those before it:
  * none of one pair is missing among others. */
-static bool is_awaited(const struct gathering *g, const struct item *item, bool late)
+static bool is_awaited(const struct ft_gather_job *g, const struct ft_gather_item *item, bool late)
 {
     const struct ft_recent_row *row = item->row, *other;
     const struct ft_recent_rank *rank = item->source->rank, *peer;
@@ -431,7 +394,7 @@ static bool is_awaited(const struct gathering *g, const struct item *item, bool 
            (late ? other->sequence >= row->sequence : other->sequence == row->sequence);
 }
 
-static void choose(struct gathering *g)
+static void choose(struct ft_gather_job *g)
 {
     size_t count = g->item_count;
 
@@ -462,75 +425,6 @@ static void choose(struct gathering *g)
     }
 }
 
-/* Gives each process the number that it has in the communicator of them all. */
-static void number_processes(struct gathering *g)
-{
-    size_t processes = 0;
-
-    ft_task_spend(g->task, 1 + g->source_count / 16);
-    for (size_t i = 0; i < g->source_count; i++)
-        g->sources[i].rank->process->number = FT_OPERATIONS_NONE;
-    for (size_t i = 0; i < g->source_count; i++) {
-        processes += g->sources[i].rank->process->number == FT_OPERATIONS_NONE;
-        g->sources[i].rank->process->number = 0;
-    }
-    for (size_t i = 0; i < g->source_count && !g->out->numbered;
-         i += g->members[g->sources[i].comm]) {
-        size_t n = g->members[g->sources[i].comm], own = 0;
-
-        if (n != processes)
-            continue;
-        for (size_t k = i; k < i + n; k++)
-            g->sources[k].rank->process->number = FT_OPERATIONS_NONE;
-        for (size_t k = i; k < i + n; k++) {
-            own += g->sources[k].rank->process->number == FT_OPERATIONS_NONE;
-            g->sources[k].rank->process->number = g->sources[k].rank->rank;
-        }
-        g->out->numbered = own == processes;
-    }
-    for (size_t i = 0; i < g->source_count && g->comm_count > 1 && !g->out->numbered; i++)
-        g->out->apart |= g->sources[i].rank->process->pid == 0;
-}
-
-static int add_rows(struct gathering *g)
-{
-    char host[FT_OPERATIONS_NAME_BYTES];
-    int rc = 0;
-
-    for (size_t i = 0; i < g->item_count && rc == 0; i++) {
-        const struct ft_recent_rank *r = g->items[i].source->rank, *peer = NULL;
-        const struct ft_recent_row *row = g->items[i].row;
-        struct ft_operation_row add = {
-            .host = g->out->apart ? host : r->process->host,
-            .comm = r->comm_id,
-            .function = ft_recent_function(g->recent, row->function),
-            .rank = g->out->numbered ? r->process->number : r->rank,
-            .peer = FT_OPERATIONS_NONE,
-            .sequence = g->items[i].sequence,
-            .bytes = row->bytes,
-            .start_ns = starts_at(&g->items[i]),
-            .end_ns = ft_apart_at(r->process, g->items[i].end_ns),
-        };
-
-        ft_task_spend(g->task, 1);
-        if (!g->items[i].chosen)
-            continue;
-        if (g->out->apart)
-            snprintf(host, sizeof(host), "%s in communicator %s", r->process->host, r->comm_id);
-        if (row->peer != FT_RECENT_NO_PEER)
-            peer = ft_recent_find(g->recent, r->comm_id, row->peer);
-        if (peer && peer->process)
-            add.peer = g->out->numbered ? peer->process->number : peer->rank;
-        rc = ft_operations_add(g->out->ops, &add);
-        /* Two processes of one number: which is whose, nobody knows. */
-        if (rc == -EINVAL)
-            rc = 0;
-        else
-            g->out->rows++;
-    }
-    return rc;
-}
-
 static size_t rows_at_most(const struct ft_recent_job *job, size_t each)
 {
     size_t rows = 0;
@@ -543,7 +437,7 @@ static size_t rows_at_most(const struct ft_recent_job *job, size_t each)
 int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, size_t rows_max,
               int64_t now_ms, struct ft_task *task, struct ft_gathered *out)
 {
-    struct gathering g = {.recent = recent, .job = job, .out = out, .task = task};
+    struct ft_gather_job g = {.recent = recent, .job = job, .out = out, .task = task};
     size_t each = rows_max / (job->ranks ? job->ranks : 1);
     int rc = -ENOMEM;
 
@@ -565,10 +459,12 @@ int ft_gather(const struct ft_recent *recent, const struct ft_recent_job *job, s
         list_items(&g);
         find_span(&g);
         choose(&g);
-        number_processes(&g);
-        rc = out->folded ? 0 : add_rows(&g);
+        ft_gather_number(&g);
+        rc = out->folded ? 0 : ft_gather_add_rows(&g);
         if (rc == 0)
             rc = ft_operations_finish(out->ops);
+        if (rc == 0)
+            ft_gather_say_members(&g);
     }
     free(g.sources);
     free(g.members);

@@ -61,6 +61,8 @@ struct ft_diagnosis {
     uint32_t others;   /* further ranks of the same host that are as slow */
     uint64_t sequence; /* of a hang or mismatch, UINT64_MAX: none */
     uint64_t since_ns;
+    /* Of the communicator of a hang, where nothing is known of some of its ranks; 0: not so. */
+    uint32_t ranks, ranks_known;
     double slowdown; /* how many times as long as usual; 0: hangs */
     double confidence;
     uint32_t *waiting; /* processes that wait for it, the first WAITING of them; owned */

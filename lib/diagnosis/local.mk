@@ -10,7 +10,8 @@ lib_diagnosis_libftdiagnosis_a_SOURCES = \
 	lib/diagnosis/diagnosis.c lib/diagnosis/diagnosis.h \
 	lib/diagnosis/flight.c lib/diagnosis/flight.h \
 	lib/diagnosis/found.c lib/diagnosis/found.h \
-	lib/diagnosis/habits.c lib/diagnosis/halted.c lib/diagnosis/halted.h lib/diagnosis/hang.c \
+	lib/diagnosis/habits.c lib/diagnosis/halted.c lib/diagnosis/halted.h \
+	lib/diagnosis/hang.c lib/diagnosis/hang_impl.h lib/diagnosis/hang_said.c \
 	lib/diagnosis/late.c lib/diagnosis/leavers.c \
 	lib/diagnosis/lost.c lib/diagnosis/lost.h \
 	lib/diagnosis/matched.c lib/diagnosis/matched.h \

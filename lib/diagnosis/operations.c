@@ -20,6 +20,11 @@ struct name {
     char text[FT_OPERATIONS_NAME_BYTES];
 };
 
+struct comm {
+    struct name name;
+    uint32_t ranks, known; /* 0: was not said */
+};
+
 /* A rank in a communicator. */
 struct member {
     uint32_t comm, rank;
@@ -45,7 +50,7 @@ struct ft_operations *ft_operations_new(void)
     if (!ops)
         return NULL;
     ops->hosts = ft_table_new(sizeof(struct name), sizeof(struct name), NAMES_MAX, SEED);
-    ops->comms = ft_table_new(sizeof(struct name), sizeof(struct name), NAMES_MAX, SEED);
+    ops->comms = ft_table_new(sizeof(struct comm), sizeof(struct name), NAMES_MAX, SEED);
     ops->functions = ft_table_new(sizeof(struct name), sizeof(struct name), NAMES_MAX, SEED);
     ops->members =
         ft_table_new(sizeof(struct member), offsetof(struct member, host), MEMBERS_MAX, SEED);
@@ -142,6 +147,32 @@ int ft_operations_add(struct ft_operations *ops, const struct ft_operation_row *
     if (op.end_ns != FT_OPERATIONS_NEVER && ops->newest_ns < op.end_ns)
         ops->newest_ns = op.end_ns;
     return 0;
+}
+
+void ft_operations_say_members(struct ft_operations *ops, const char *text, uint32_t ranks,
+                               uint32_t known)
+{
+    struct name name = {0};
+    struct comm *comm;
+
+    if (strlen(text) >= sizeof(name.text))
+        return;
+    memcpy(name.text, text, strlen(text));
+    comm = ft_table_find(ops->comms, &name);
+    if (!comm)
+        return;
+    comm->ranks = ranks;
+    comm->known = known;
+}
+
+uint32_t ft_operations_ranks(const struct ft_operations *ops, uint32_t comm, uint32_t *known)
+{
+    const struct comm *c = ft_table_at(ops->comms, comm);
+
+    if (!c || c->known >= c->ranks)
+        return 0;
+    *known = c->known;
+    return c->ranks;
 }
 
 static int by_rank(const void *a, const void *b)

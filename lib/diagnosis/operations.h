@@ -66,6 +66,14 @@ int ft_operations_add(struct ft_operations *ops, const struct ft_operation_row *
 /* No row can be added after it. Rows are then in the order of process and start. -ENOMEM. */
 int ft_operations_finish(struct ft_operations *ops);
 
+/* Says how many ranks a communicator in the table has, and of how many anything is known, though
+ * they may have no row; 0 ranks: nobody knows. Of a name that is in no row nothing is kept. */
+void ft_operations_say_members(struct ft_operations *ops, const char *comm, uint32_t ranks,
+                               uint32_t known);
+/* Ranks of a communicator, 0 where they are not more than those of which anything is known; *known:
+ * how many those are. */
+uint32_t ft_operations_ranks(const struct ft_operations *ops, uint32_t comm, uint32_t *known);
+
 /* Of a finished table. */
 const struct ft_operation *ft_operations_at(const struct ft_operations *ops, size_t *count);
 const struct ft_actor *ft_operations_processes(const struct ft_operations *ops, size_t *count);

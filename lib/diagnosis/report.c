@@ -70,6 +70,9 @@ void ft_report_retell(struct ft_diagnosis_report *r)
         n += snprintf(r->text + n, sizeof(r->text) - (size_t)n, " with rank %u", m->peer);
     if (n < (int)sizeof(r->text))
         n += snprintf(r->text + n, sizeof(r->text) - (size_t)n, " %s", what[m->syndrome]);
+    if (m->has_ranks && n < (int)sizeof(r->text))
+        n += snprintf(r->text + n, sizeof(r->text) - (size_t)n, " (%u of %u ranks known)",
+                      m->ranks_known, m->ranks);
     if (m->n_evidence_for && n < (int)sizeof(r->text))
         snprintf(r->text + n, sizeof(r->text) - (size_t)n, ": %s", m->evidence_for[0]);
     r->message.message = r->text;
@@ -133,6 +136,9 @@ void ft_report_fill(struct ft_diagnosis_report *r, const struct ft_operations *o
     m->severity = d->slowdown == 0 ? FABRICTRACE__SEVERITY__SEVERITY_CRITICAL
                                    : FABRICTRACE__SEVERITY__SEVERITY_WARNING;
     m->confidence = d->confidence;
+    m->has_ranks = m->has_ranks_known = d->ranks > 0;
+    m->ranks = d->ranks;
+    m->ranks_known = d->ranks_known;
     m->has_others = d->others > 0;
     m->others = d->others;
     m->has_slowdown = d->slowdown > 0;

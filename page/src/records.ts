@@ -343,6 +343,8 @@ export interface Diagnosis {
     slowdown?: number;
     waiting?: number;
     wait_chain?: number[];
+    ranks?: number;
+    ranks_known?: number;
     evidence_for?: string[];
     evidence_against?: string[];
     confidence?: number;

@@ -102,6 +102,12 @@ tests_unit_check_gather_SOURCES = tests/unit/check_gather.c tests/unit/unit.h
 tests_unit_check_gather_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_gather_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_diagnoser_known
+TESTS += tests/unit/check_diagnoser_known
+tests_unit_check_diagnoser_known_SOURCES = tests/unit/check_diagnoser_known.c tests/unit/unit.h
+tests_unit_check_diagnoser_known_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_diagnoser_known_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_diagnoser_large
 TESTS += tests/unit/check_diagnoser_large
 tests_unit_check_diagnoser_large_SOURCES = tests/unit/check_diagnoser_large.c tests/unit/unit.h
