@@ -84,6 +84,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/diagnosis/resent.c daemon/diagnosis/resent.h \
 	daemon/diagnosis/second.c daemon/diagnosis/second.h \
 	daemon/diagnosis/stalled.c daemon/diagnosis/stalled.h \
+	daemon/diagnosis/silence.c daemon/diagnosis/silence.h \
 	daemon/diagnosis/stall.c daemon/diagnosis/stall.h \
 	daemon/diagnosis/stand.c daemon/diagnosis/stand.h \
 	daemon/diagnosis/standing.c daemon/diagnosis/standing.h \

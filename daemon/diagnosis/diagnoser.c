@@ -15,6 +15,7 @@
 #include "daemon/diagnosis/numbering.h"
 #include "daemon/diagnosis/partial.h"
 #include "daemon/diagnosis/resent.h"
+#include "daemon/diagnosis/silence.h"
 #include "daemon/diagnosis/stand.h"
 #include "daemon/diagnosis/standing.h"
 #include "lib/base/task.h"
@@ -229,6 +230,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
     struct ft_testimony room = {.text_count = 0};
     struct ft_stand stand = {.known = false};
     struct ft_cut cut = {.edges = 0};
+    struct ft_silence silence = {.silent = false};
     struct ft_partial partial;
 
     ft_task_spend(l->task, 1 + l->job->ranks / 4);
@@ -252,12 +254,16 @@ static void report(struct look *l, struct ft_diagnosis *found)
     if (found->syndrome == FT_SYNDROME_MISMATCH && found->chain_count &&
         !refine_circle(l, rank, peer, r, &stand, &cut))
         return;
+    if (found->syndrome == FT_SYNDROME_NONCOMM_HANG && rank && !is_away(l, rank, found->since_ns))
+        return;
+    if (found->syndrome == FT_SYNDROME_NONCOMM_HANG && rank) {
+        ft_silence_find(l->d->recent, l->job, rank, found->since_ns, l->now_ms, &stand, &silence);
+        ft_stand_report(&stand, l->g.numbered, r);
+    }
     if (stand.known) {
         rank = stand.rank;
         peer = stand.peer;
     }
-    if (found->syndrome == FT_SYNDROME_NONCOMM_HANG && rank && !is_away(l, rank, found->since_ns))
-        return;
     if (found->syndrome == FT_SYNDROME_COMM_SLOW && !ft_blamed_refine(&l->blamed, r, &rank, &peer))
         return;
     if (found->syndrome == FT_SYNDROME_NONCOMM_SLOW || found->syndrome == FT_SYNDROME_MIXED)
@@ -271,6 +277,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
                      &(struct ft_second_case){l->d->recent, l->job, rank, l->g.numbered, l->task},
                      r, &l->d->opinions);
     ft_partial_report(l->d->recent, r, &partial);
+    ft_silence_report(&silence, r);
     ft_report_retell(r);
     hit(l, m);
 }

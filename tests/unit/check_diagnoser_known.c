@@ -17,11 +17,13 @@
 #define STEP_MS  200
 #define HANG_MS  10000
 #define COMM     "0000000000000fab"
+#define NONE     UINT32_MAX
 
 static struct ft_diagnoser *diagnoser;
 static struct ft_events *events;
 static int64_t now_ms;
 static uint64_t number[RANKS];
+static uint32_t sends_to[RANKS]; /* what a rank has sent and is not completed; NONE: it receives */
 /* What came out. */
 static unsigned raised, cleared;
 static Fabrictrace__Syndrome syndrome;
@@ -45,7 +47,7 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
     cleared += d->cleared;
     syndrome = d->syndrome;
     confidence = d->confidence;
-    rank_named = d->has_rank ? d->rank : UINT32_MAX;
+    rank_named = d->has_rank ? d->rank : NONE;
     ranks = d->has_ranks ? d->ranks : 0;
     ranks_known = d->has_ranks_known ? d->ranks_known : 0;
     snprintf(message, sizeof(message), "%s", d->message);
@@ -68,7 +70,9 @@ static void open_diagnoser(void)
     memset(number, 0, sizeof(number));
     raised = cleared = 0;
     message[0] = doubts[0] = '\0';
-    rank_named = UINT32_MAX;
+    rank_named = NONE;
+    for (uint32_t r = 0; r < RANKS; r++)
+        sends_to[r] = NONE;
 }
 
 static void close_diagnoser(void)
@@ -123,9 +127,20 @@ static void end(uint32_t rank, int64_t start_ms)
 static void stand(uint32_t rank, int64_t since_ms, bool flies)
 {
     Fabrictrace__Progress p = FABRICTRACE__PROGRESS__INIT;
+    Fabrictrace__Transfer t = FABRICTRACE__TRANSFER__INIT, *list[] = {&t};
+    bool sends = sends_to[rank] != NONE;
     char host[8];
 
     host_of(rank, host);
+    t.has_peer = t.has_state = t.has_since_ms = t.has_send = t.has_number = true;
+    t.number = number[rank] + 1;
+    t.peer = sends ? sends_to[rank] : (rank + RANKS - 1) % RANKS;
+    t.send = sends;
+    t.state = sends ? FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT
+                    : FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_RECV_WAIT;
+    t.since_ms = (uint64_t)(START_MS + since_ms);
+    p.transfers = list;
+    p.n_transfers = flies;
     p.job = text("88");
     p.comm_id = text(COMM);
     p.host = host;
@@ -160,10 +175,10 @@ static void run(unsigned from, unsigned to, uint32_t reported)
     }
 }
 
-/* From step STEPS on all that are reported stand, but for those that are in none. */
-static void hang(uint32_t reported, uint32_t away, int64_t length_ms)
+/* From a step on all that are reported stand, but for those that are in none. */
+static void hang_from(unsigned from, uint32_t reported, uint32_t away, int64_t length_ms)
 {
-    int64_t since = STEPS * STEP_MS;
+    int64_t since = (int64_t)from * STEP_MS;
 
     for (int64_t t = 1000; t <= length_ms; t += 1000) {
         now_ms = START_MS + since + t;
@@ -172,6 +187,11 @@ static void hang(uint32_t reported, uint32_t away, int64_t length_ms)
                 stand(r, since, !(away & 1u << r));
         step();
     }
+}
+
+static void hang(uint32_t reported, uint32_t away, int64_t length_ms)
+{
+    hang_from(STEPS, reported, away, length_ms);
 }
 
 START_TEST(of_all_ranks_that_are_known_nothing_is_partial)
@@ -196,7 +216,7 @@ START_TEST(a_rank_that_nobody_reports_may_be_the_cause)
     hang(0x7f, 0, HANG_MS + 3000);
     ck_assert_uint_eq(raised, 1);
     ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG);
-    ck_assert_uint_eq(rank_named, UINT32_MAX);
+    ck_assert_uint_eq(rank_named, NONE);
     ck_assert_double_le(confidence, FT_PARTIAL_CONFIDENCE);
     ck_assert_uint_eq(ranks, RANKS);
     ck_assert_uint_eq(ranks_known, RANKS - 1);
@@ -224,5 +244,103 @@ START_TEST(who_stays_away_may_not_be_alone)
 }
 END_TEST
 
-FT_UNIT_MAIN("diagnoser_known", of_all_ranks_that_are_known_nothing_is_partial,
+/* The agent of the last host is down, and the job runs. */
+START_TEST(an_agent_that_is_silent_is_no_hang)
+{
+    open_diagnoser();
+    run(0, STEPS, 0xff);
+    run(STEPS, STEPS + 200, 0x3f);
+    ck_assert_uint_eq(raised, 0);
+    close_diagnoser();
+}
+END_TEST
+
+/* Where its ranks are, nobody says: since the job stands, or since before. */
+START_TEST(where_ranks_of_a_silent_agent_are_is_not_known)
+{
+    for (unsigned before = 0; before <= 200; before += 100) {
+        open_diagnoser();
+        run(0, STEPS, 0xff);
+        run(STEPS, STEPS + before, 0x3f);
+        hang_from(STEPS + before, 0x3f, 0, 30000);
+        ck_assert_uint_eq(raised, 1);
+        ck_assert_double_le(confidence, 0.5);
+        ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 says nothing since"));
+        close_diagnoser();
+    }
+}
+END_TEST
+
+/* What it said before it fell silent is over where others have ended operations since. */
+START_TEST(the_last_word_of_an_agent_may_be_old)
+{
+    open_diagnoser();
+    run(0, STEPS, 0xff);
+    stand(6, 0, false);
+    stand(7, 0, false);
+    run(STEPS, STEPS + 100, 0x3f);
+    hang_from(STEPS + 100, 0x3f, 0, 30000);
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_double_le(confidence, 0.5);
+    ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 says nothing since"));
+    close_diagnoser();
+}
+END_TEST
+
+/* Of a rank that is in no operation agents say so once a minute. */
+START_TEST(an_agent_that_rests_is_not_silent)
+{
+    open_diagnoser();
+    run(0, STEPS, 0xff);
+    now_ms += 1000;
+    stand(6, 0, false);
+    stand(7, 0, false);
+    hang(0x3f, 0, 40000);
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG);
+    ck_assert_double_gt(confidence, 0.9);
+    ck_assert_ptr_null(strstr(doubts, "says nothing"));
+    close_diagnoser();
+}
+END_TEST
+
+/* Its host takes nothing any more, either. */
+START_TEST(what_others_sent_shows_a_host_that_is_gone)
+{
+    open_diagnoser();
+    run(0, STEPS, 0xff);
+    sends_to[5] = 6;
+    hang(0x3f, 0, 30000);
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG);
+    ck_assert_uint_ge(rank_named, 6);
+    ck_assert_double_eq_tol(confidence, 0.8, 1e-9);
+    ck_assert_ptr_nonnull(strstr(message, "the agent of gpu03 says nothing since"));
+    ck_assert_ptr_nonnull(
+        strstr(message, "what rank 5 of communicator " COMM " has sent to rank 6"));
+    close_diagnoser();
+}
+END_TEST
+
+/* The job stands since a transfer elsewhere does, and an agent happens to be down. */
+START_TEST(what_stands_elsewhere_is_not_the_silent_host)
+{
+    open_diagnoser();
+    run(0, STEPS, 0xff);
+    sends_to[1] = 2;
+    hang(0x3f, 0, 30000);
+    ck_assert_uint_eq(raised, 1);
+    ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG);
+    ck_assert_uint_eq(rank_named, 1);
+    ck_assert_double_le(confidence, 0.5);
+    ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 says nothing since"));
+    close_diagnoser();
+}
+END_TEST
+
+FT_UNIT_MAIN("diagnoser_known", an_agent_that_is_silent_is_no_hang,
+             where_ranks_of_a_silent_agent_are_is_not_known, the_last_word_of_an_agent_may_be_old,
+             an_agent_that_rests_is_not_silent, what_others_sent_shows_a_host_that_is_gone,
+             what_stands_elsewhere_is_not_the_silent_host,
+             of_all_ranks_that_are_known_nothing_is_partial,
              a_rank_that_nobody_reports_may_be_the_cause, who_stays_away_may_not_be_alone)
