@@ -315,7 +315,8 @@ static void read_all(const struct reading *r, const struct ft_yaml *root, size_t
     const struct ft_yaml *credentials = ft_yaml_get(root, "credentials");
     const struct ft_yaml *switches = ft_yaml_get(root, "switches");
 
-    check_keys(r, root, keys);
+    if (ft_yaml_kind(root) == FT_YAML_MAP)
+        check_keys(r, root, keys);
     if (!credentials || ft_yaml_kind(credentials) != FT_YAML_MAP ||
         ft_yaml_count(credentials) == 0) {
         ft_diag_add(r->diag, r->file, 0, "credentials: is missing, or no map of names");

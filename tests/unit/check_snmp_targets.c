@@ -206,6 +206,9 @@ START_TEST(nothing_in_it)
     ck_assert_ptr_null(load("credentials: {a: {user: u}}\n", 0600));
     complains(0, 0, "switches: is missing");
     clean();
+    ck_assert_ptr_null(load("- 192.0.2.1\n- {address: 192.0.2.2}\n", 0600));
+    complains(0, 0, "credentials: is missing");
+    clean();
 }
 END_TEST
 
