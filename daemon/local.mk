@@ -96,6 +96,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/inference/inference.c daemon/inference/inference.h \
 	daemon/hashes/hashes.c daemon/hashes/hashes.h \
 	daemon/hashes/hashes_impl.h daemon/hashes/hashes_learn.c \
+	daemon/hashes/hashes_never.c \
 	daemon/hashes/hashes_set.c \
 	daemon/hashes/hashes_trust.c \
 	daemon/plans/bearing.c daemon/plans/bearing.h \
@@ -207,6 +208,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/window/lossy_victims.c daemon/window/lossy_victims.h \
 	daemon/window/resends.c daemon/window/resends.h \
 	daemon/window/victim.c daemon/window/victim.h \
+	daemon/window/stopped.c daemon/window/stopped.h \
 	daemon/window/underused.c daemon/window/underused.h \
 	daemon/window/partial.c daemon/window/partial_emit.c daemon/window/partial.h \
 	daemon/window/loads.c daemon/window/loads.h \

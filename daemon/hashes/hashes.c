@@ -467,18 +467,26 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
             emit(h, s, fabric, now_ms, emitter);
 }
 
-bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, const char *fabric,
-                    int64_t now_ms, const struct ft_emitter *emitter)
+const struct ft_hash_set *ft_hashes_set(const struct ft_hashes *h, uint32_t *index,
+                                        const struct ft_hash_set **outer)
 {
     const struct ft_hash_set *s;
 
     do
         s = ft_table_next(h->sets, index);
     while (s && s->outer);
-    if (!s)
-        return false;
-    ft_hash_set_emit(s, other_of(h, s), function, fabric, now_ms, emitter);
-    return true;
+    *outer = s ? other_of(h, s) : NULL;
+    return s;
+}
+
+bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, const char *fabric,
+                    int64_t now_ms, const struct ft_emitter *emitter)
+{
+    const struct ft_hash_set *outer, *s = ft_hashes_set(h, index, &outer);
+
+    if (s)
+        ft_hash_set_emit(s, outer, function, fabric, now_ms, emitter);
+    return s != NULL;
 }
 
 /* The link of a flow with such a header that came in where `entry` says; FT_HASH_MEMBERS_MAX: it is

@@ -75,6 +75,12 @@ void ft_hashes_finish(struct ft_hashes *h, const char *fabric, int64_t now_ms,
 bool ft_hashes_next(const struct ft_hashes *h, uint32_t *index, bool function, const char *fabric,
                     int64_t now_ms, const struct ft_emitter *emitter);
 
+/* The links of a group that no flow like those seen takes, by the learnt choice of their switch:
+ * each set that has such a link is linear, and proven on flows that it did not know. Returns how
+ * many were written to ports, `max` at most. */
+size_t ft_hashes_never(const struct ft_hashes *h, const struct ft_topology *t,
+                       const struct ft_group *group, uint32_t *ports, size_t max);
+
 /* By which port a flow leaves the switch that it enters by `in`, as learnt from other flows: only
  * where the model was right for 99 % of at least 64 flows that it did not know, of the newest 64 at
  * most one contradicted it, and 448 are as it says; and only by a link that no known flow was to

@@ -15,6 +15,8 @@
 
 #define FT_HASHES_NAME 128
 
+struct ft_hashes;
+
 /* What a switch chooses from. */
 struct ft_hash_set {
     uint64_t key;
@@ -108,6 +110,11 @@ enum ft_hash_kind ft_hash_set_kind(const struct ft_hash_set *s);
 /* Whether the switch is said to hash the headers of tunnels: their model holds, and that of the
  * flows' own headers does not, or is not trusted where theirs is. */
 bool ft_hash_set_names_outer(const struct ft_hash_set *s, const struct ft_hash_set *outer);
+
+/* The next set that learns from the flows' own headers, and that of the same links that learns from
+ * those of tunnels (NULL: there is none); index begins at 0. NULL: that was all. */
+const struct ft_hash_set *ft_hashes_set(const struct ft_hashes *h, uint32_t *index,
+                                        const struct ft_hash_set **outer);
 
 /* Emits the record of a set and that of tunnels (NULL: there is none), with the learnt function
  * where that is asked for and there is one of the flows' own headers. */

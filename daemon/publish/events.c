@@ -121,7 +121,7 @@ static void keep(struct ft_events *e, struct standing *s, const Fabrictrace__Eve
     if (event->evidence && others + len + FORM_BYTES > e->bytes_max) {
         evidence = *event->evidence;
         evidence.n_victims = evidence.n_old_hops = evidence.n_new_hops = 0;
-        evidence.n_idle_ports = evidence.n_shut_ports = 0;
+        evidence.n_idle_ports = evidence.n_shut_ports = evidence.n_never_chosen = 0;
         brief.evidence = &evidence;
         len = fabrictrace__event__get_packed_size(&brief);
         e->shortened++;
@@ -129,14 +129,25 @@ static void keep(struct ft_events *e, struct standing *s, const Fabrictrace__Eve
     keep_form(e, s, &brief, len);
 }
 
-/* Of the members without flows that an event names; 0: it names none. */
-static uint64_t cause_of(const Fabrictrace__Event *event)
+static uint64_t digest_of(char *const *names, size_t count)
 {
     uint64_t digest = 0;
 
-    for (size_t i = 0; event->evidence && i < event->evidence->n_idle_ports; i++)
-        digest = ft_digest_text(event->evidence->idle_ports[i], digest) | 1;
+    for (size_t i = 0; i < count; i++)
+        digest = ft_digest_text(names[i], digest) | 1;
     return digest;
+}
+
+/* Of the members without flows that an event names, or, where it names none, those that a hash
+ * never chooses; 0: there are none. */
+static uint64_t cause_of(const Fabrictrace__Event *event)
+{
+    const Fabrictrace__Evidence *e = event->evidence;
+
+    if (!e)
+        return 0;
+    return e->n_idle_ports ? digest_of(e->idle_ports, e->n_idle_ports)
+                           : digest_of(e->never_chosen, e->n_never_chosen);
 }
 
 static struct standing *raise_event(struct ft_events *e, uint32_t window, bool held,

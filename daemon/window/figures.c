@@ -8,8 +8,10 @@
 #include <stdlib.h>
 
 #include "daemon/health/losses.h"
+#include "daemon/window/link_counters.h"
 #include "daemon/window/partial.h"
 #include "daemon/window/polarized.h"
+#include "daemon/window/stopped.h"
 #include "lib/base/grow.h"
 #include "lib/fabric/metrics.h"
 #include "lib/fabric/narrow.h"
@@ -23,6 +25,8 @@
 #define DIRECTIONS  2
 /* An alarm must not be what chance gives a fabric of this many groups and windows. */
 #define FALSE_ALARMS_A_DAY 0.01
+/* Where a larger part of a group's flows has no link, those of a link may be among them. */
+#define BLIND 0.1
 
 /* Several groups taken together. */
 struct pool {
@@ -44,6 +48,8 @@ struct ft_figures_work {
     size_t held_count, held_size, p_size;
     bool partial;                       /* the window was not seen from its start */
     const struct ft_counters *counters; /* NULL: none */
+    const struct ft_hashes *hashes;     /* likewise */
+    struct ft_stopped *stopped;
     double kept; /* share of the samples that pollers did not thin out; 1: all */
     struct ft_taken observations, samples;                 /* until the close before */
     const struct ft_partition_list *missing, *unaccounted; /* NULL: not of a group */
@@ -76,7 +82,7 @@ static void pool_reset(struct pool *p)
     p->byte_sum = 0;
 }
 
-struct ft_figures_work *ft_figures_work_new(void)
+struct ft_figures_work *ft_figures_work_new(const struct ft_topology *t)
 {
     struct ft_figures_work *w = calloc(1, sizeof(*w));
     bool certain;
@@ -85,14 +91,17 @@ struct ft_figures_work *ft_figures_work_new(void)
         return NULL;
     w->kept = 1;
     w->chance = ft_chance_new();
-    certain = w->chance && pool_init(&w->fabric);
+    w->stopped = ft_stopped_new();
+    certain = w->chance && w->stopped && pool_init(&w->fabric);
     for (int tier = 0; tier < TIERS && certain; tier++)
         for (int d = 0; d < DIRECTIONS && certain; d++)
             certain = pool_init(&w->layer[tier][d]);
-    if (certain)
-        return w;
-    ft_figures_work_free(w);
-    return NULL;
+    if (!certain) {
+        ft_figures_work_free(w);
+        return NULL;
+    }
+    ft_stopped_resize(w->stopped, t);
+    return w;
 }
 
 void ft_figures_work_free(struct ft_figures_work *w)
@@ -100,6 +109,7 @@ void ft_figures_work_free(struct ft_figures_work *w)
     if (!w)
         return;
     ft_chance_free(w->chance);
+    ft_stopped_free(w->stopped);
     pool_free(&w->fabric);
     for (int tier = 0; tier < TIERS; tier++)
         for (int d = 0; d < DIRECTIONS; d++)
@@ -116,9 +126,12 @@ void ft_figures_work_free(struct ft_figures_work *w)
     free(w);
 }
 
-void ft_figures_begin(struct ft_figures_work *w, bool partial)
+void ft_figures_begin(struct ft_figures_work *w, bool partial, const struct ft_counters *counters,
+                      const struct ft_hashes *hashes)
 {
     w->partial = partial;
+    w->counters = counters;
+    w->hashes = hashes;
     w->missing = w->unaccounted = NULL;
     w->held_count = 0;
     pool_reset(&w->fabric);
@@ -155,9 +168,9 @@ struct ft_taken ft_figures_seen(struct ft_figures_work *w, const struct ft_join_
     return take_since(&w->observations, &observations);
 }
 
-void ft_figures_count(struct ft_figures_work *w, const struct ft_counters *counters)
+void ft_figures_follow(struct ft_figures_work *w, const struct ft_topology *t)
 {
-    w->counters = counters;
+    ft_stopped_resize(w->stopped, t);
 }
 
 void ft_figures_partitions(struct ft_figures_work *w, const struct ft_partition_list *missing,
@@ -357,18 +370,41 @@ static bool may_be_taken(const struct ft_loads *loads, const struct ft_group *gr
     return false;
 }
 
-/* Few members without any flow, while chance explains the others, are the cause themselves; of half
- * of them, or more, a hash is as likely. */
-static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
-                      const struct ft_group *group, struct ft_idle *idle)
+/* Whether p is so small that chance does not raise an alarm of a fabric of this many groups. */
+static bool is_alarm(double p, const struct ft_topology *t, const struct ft_span *span)
 {
+    return p * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY;
+}
+
+/* Whether flows took these members before, and are known to take none of them any more. */
+static bool have_stopped(const struct ft_figures_work *w, const struct ft_loads *loads,
+                         const struct ft_topology *t, uint32_t group, const struct ft_idle *idle,
+                         const struct ft_span *span)
+{
+    const struct ft_group *g = ft_topology_group(t, group);
+    uint64_t flows = 0;
+
+    for (uint32_t i = 0; i < g->link_count; i++)
+        flows += loads->link[g->links[i]].certain + loads->link[g->links[i]].narrow;
+    return (double)loads->unplaced[group] <= BLIND * (double)(flows + loads->unplaced[group]) &&
+           is_alarm(ft_stopped_by_chance(w->stopped, idle->ports, idle->count, flows), t, span);
+}
+
+/* Few members without any flow, while chance explains the others, are the cause themselves; of half
+ * of them, or more, a hash is as likely, unless flows took them before. */
+static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
+                      const struct ft_topology *t, uint32_t group_id, const struct ft_span *span,
+                      uint32_t window, struct ft_idle *idle)
+{
+    const struct ft_group *group = ft_topology_group(t, group_id);
     size_t m = group->link_count, left = 0;
 
     *idle = (struct ft_idle){.count = 0};
     for (size_t i = 0; i < m; i++) {
         const struct ft_load *link = &loads->link[group->links[i]];
 
-        if (link->certain || link->bytes > 0 || !may_be_taken(loads, group, group->links[i])) {
+        if (link->certain || link->bytes > 0 || !may_be_taken(loads, group, group->links[i]) ||
+            ft_link_counts_flows(t, w->counters, loads, group->links[i], window)) {
             w->certain[left] = w->certain[i];
             w->narrow[left] = w->narrow[i];
             w->speed[left] = w->speed[i];
@@ -380,8 +416,11 @@ static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
             idle->ports[idle->count++] = group->links[i];
         idle->since_ms = link->last_ms > idle->since_ms ? link->last_ms : idle->since_ms;
     }
-    if (2 * (m - left) >= m || by_chance(w, left).p < EXPLAINED_P)
+    idle->half = 2 * (m - left) >= m;
+    if (left == 0 || (idle->half && idle->count < m - left) ||
+        (left > 1 && by_chance(w, left).p < EXPLAINED_P))
         idle->count = 0;
+    idle->stopped = idle->count && idle->half && have_stopped(w, loads, t, group_id, idle, span);
 }
 
 static int pool_add(struct pool *p, const struct ft_figures_work *w, size_t m, uint64_t flows,
@@ -443,14 +482,16 @@ int ft_figures_group(struct ft_figures_work *w, const struct ft_loads *loads,
                   pool_add(&w->fabric, w, m, out.flows, unplaced, bytes, chance.fim_expected)))
         return -ENOMEM;
     if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_FAULT &&
-        out.p_value * ft_topology_groups(t) * windows_a_day(span) < FALSE_ALARMS_A_DAY) {
-        find_idle(w, loads, group, &idle);
-        ft_polarized_raise(
-            &(struct ft_polarized){&out, group, t, w->counters, span->end_ms, window}, &idle,
-            events);
+        is_alarm(out.p_value, t, span)) {
+        find_idle(w, loads, t, group_id, span, window, &idle);
+        ft_polarized_raise(&(struct ft_polarized){&out, group, t, loads, w->counters, w->hashes,
+                                                  span->end_ms, window},
+                           &idle, events);
     } else if (!w->partial && out.verdict == FABRICTRACE__VERDICT__VERDICT_EVEN) {
         ft_polarized_end(&out, span, events);
     }
+    if (!w->partial)
+        ft_stopped_note(w->stopped, loads, group);
     return 0;
 }
 

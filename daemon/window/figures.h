@@ -12,17 +12,21 @@
 
 struct ft_figures_work;
 struct ft_counters;
+struct ft_hashes;
 struct ft_losses;
 struct ft_partition_list;
 
-struct ft_figures_work *ft_figures_work_new(void);
+/* The topology is borrowed. NULL without memory. */
+struct ft_figures_work *ft_figures_work_new(const struct ft_topology *t);
 void ft_figures_work_free(struct ft_figures_work *work);
 
-/* What ports say of their state: borrowed. */
-void ft_figures_count(struct ft_figures_work *work, const struct ft_counters *counters);
+/* When ports have other ids: the topology is borrowed until the next call. */
+void ft_figures_follow(struct ft_figures_work *work, const struct ft_topology *t);
 
-/* Begins a window. */
-void ft_figures_begin(struct ft_figures_work *work, bool partial);
+/* Begins a window. What ports say of their state, and what was learnt of hashes; NULL: none.
+ * Borrowed until its end. */
+void ft_figures_begin(struct ft_figures_work *work, bool partial,
+                      const struct ft_counters *counters, const struct ft_hashes *hashes);
 
 /* Once a window: the observations that came since the call before, without those that were only
  * recalled, which are of windows before. Keeps for the records the share of the samples that

@@ -5,6 +5,11 @@
 
 #include <math.h>
 
+/* By its counters a link has no less than this part of what the others have: it is used. */
+#define USED 0.5
+/* Flows are at least this part of what the others counted. */
+#define BY_FLOWS 0.1
+
 /* Exporters of sFlow often count wrongly: less than flows certainly brought is not a figure. */
 static bool is_credible(const struct ft_counted *c, double bytes, const struct ft_load *load)
 {
@@ -75,4 +80,29 @@ void ft_link_counters_fill(Fabrictrace__Link *out, const struct ft_counters *cou
 {
     fill_counters(out, counters, load, port, peer, window);
     fill_flaps(out, counters, port, peer);
+}
+
+bool ft_link_counts_flows(const struct ft_topology *t, const struct ft_counters *counters,
+                          const struct ft_loads *loads, uint32_t id, uint32_t window)
+{
+    const struct ft_group *group = ft_topology_group(t, ft_topology_port(t, id)->group);
+    double here = 0, others = 0, flows = 0;
+    bool known = false;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; counters && i < group->link_count; i++) {
+        struct ft_counted c;
+
+        if (!ft_counters_window(counters, group->links[i], window, &c) || !c.has_out_bytes)
+            continue;
+        if (group->links[i] == id) {
+            here = c.out_bytes;
+            known = true;
+        } else {
+            others += c.out_bytes;
+            flows += loads->link[group->links[i]].bytes;
+            n++;
+        }
+    }
+    return known && n && others > 0 && flows >= BY_FLOWS * others && here >= USED * others / n;
 }

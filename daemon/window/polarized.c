@@ -44,14 +44,57 @@ static void look(const struct ft_polarized *p, const struct ft_idle *idle, struc
     }
 }
 
+static bool all_down(const struct ft_idle *idle, const struct states *states)
+{
+    return states->shut + states->down == idle->count;
+}
+
 static const char *cause_of(const struct ft_idle *idle, const struct states *states)
 {
     if (states->shut == idle->count)
         return "shut down by an administrator";
-    if (states->shut + states->down == idle->count)
+    if (all_down(idle, states))
         return states->shut ? "link down, or shut down by an administrator" : "link down";
     return states->shut ? "shut down by an administrator, link down, or out of the group"
+           : idle->half ? "link down, out of the group, or a hash that takes these flows elsewhere"
                         : "link down, or out of the group";
+}
+
+/* Members that the learnt hash never chooses, and that no flow takes in this window. */
+static size_t never_chosen(const struct ft_polarized *p, uint32_t ports[FT_IDLE_MAX])
+{
+    size_t all =
+        p->hashes ? ft_hashes_never(p->hashes, p->topology, p->group, ports, FT_IDLE_MAX) : 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < all; i++) {
+        const struct ft_load *load = &p->loads->link[ports[i]];
+
+        if (load->certain == 0 && load->narrow == 0 && load->bytes == 0)
+            ports[count++] = ports[i];
+    }
+    return count;
+}
+
+/* " and 3 more" */
+static void put_more(char *text, size_t size, size_t count)
+{
+    *text = '\0';
+    if (count > 1)
+        snprintf(text, size, " and %zu more", count - 1);
+}
+
+static void describe_never(char *text, size_t size, const struct ft_polarized *p,
+                           const uint32_t *ports, size_t count)
+{
+    const struct ft_port *first = ft_topology_port(p->topology, ports[0]);
+    char more[32];
+
+    put_more(more, sizeof(more), count);
+    snprintf(text, size,
+             "the hash learnt of %s takes no flow to %s%s: a polarised hash, or a group without %s",
+             ft_topology_switch(p->topology, first->switch_id)->name, first->name, more,
+             count > 1 ? "them" : "it");
 }
 
 /* "no flow on Ethernet104 since 2026-11-20 10:00:50 UTC: ..." */
@@ -60,10 +103,9 @@ static void describe(char *text, size_t size, const struct ft_polarized *p,
 {
     const time_t since_s = (time_t)(idle->since_ms / 1000);
     struct tm tm;
-    char more[32] = "", since[40] = "";
+    char more[32], since[40] = "";
 
-    if (idle->count > 1)
-        snprintf(more, sizeof(more), " and %zu more", idle->count - 1);
+    put_more(more, sizeof(more), idle->count);
     if (idle->since_ms && gmtime_r(&since_s, &tm))
         strftime(since, sizeof(since), " since %Y-%m-%d %H:%M:%S UTC", &tm);
     snprintf(text, size, "no flow on %s%s%s: %s",
@@ -71,30 +113,45 @@ static void describe(char *text, size_t size, const struct ft_polarized *p,
              cause_of(idle, states));
 }
 
-void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *idle,
+static void name_ports(const struct ft_polarized *p, const uint32_t *ports, size_t count,
+                       char **names)
+{
+    for (size_t i = 0; i < count; i++)
+        names[i] = (char *)(uintptr_t)ft_topology_port(p->topology, ports[i])->name;
+}
+
+void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *found,
                         struct ft_events *events)
 {
     const Fabrictrace__Imbalance *figures = p->figures;
     Fabrictrace__Event event;
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
     char cause[256] = "look for a polarised hash, a mis-sized group or a dead member";
-    char message[512], *ports[FT_IDLE_MAX];
+    char message[512], *ports[FT_IDLE_MAX], *never[FT_IDLE_MAX];
+    uint32_t never_ports[FT_IDLE_MAX];
+    size_t nevers = never_chosen(p, never_ports), named = found->count;
     struct states states;
 
-    look(p, idle, &states);
-    if (idle->count)
-        describe(cause, sizeof(cause), p, idle, &states);
+    look(p, found, &states);
+    if (found->half && !found->stopped && !all_down(found, &states))
+        named = states.named = 0;
+    if (named)
+        describe(cause, sizeof(cause), p, found, &states);
+    else if (nevers)
+        describe_never(cause, sizeof(cause), p, never_ports, nevers);
     snprintf(message, sizeof(message),
              "the %llu flows of %s are spread with FIM %.1f where chance gives %.1f (p = %.2g): "
              "%s",
              (unsigned long long)figures->flows, p->group->name, figures->fim,
              figures->fim_expected, figures->p_value, cause);
-    for (size_t i = 0; i < idle->count; i++)
-        ports[i] = (char *)(uintptr_t)ft_topology_port(p->topology, idle->ports[i])->name;
+    name_ports(p, found->ports, named, ports);
+    name_ports(p, never_ports, nevers, never);
     evidence.idle_ports = ports;
-    evidence.n_idle_ports = idle->count;
-    evidence.has_idle_since_ms = idle->count && idle->since_ms;
-    evidence.idle_since_ms = (uint64_t)idle->since_ms;
+    evidence.n_idle_ports = named;
+    evidence.has_idle_since_ms = named && found->since_ms;
+    evidence.idle_since_ms = (uint64_t)found->since_ms;
+    evidence.never_chosen = never;
+    evidence.n_never_chosen = nevers;
     evidence.shut_ports = states.names;
     evidence.n_shut_ports = states.named;
     evidence.switch_ =
@@ -106,11 +163,11 @@ void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *idle
     evidence.p_value = figures->p_value;
     evidence.fim = figures->fim;
     evidence.fim_expected = figures->fim_expected;
-    ft_emit_event(
-        &event, FABRICTRACE__KIND__KIND_POLARIZATION,
-        idle->count && states.shut == idle->count ? FABRICTRACE__SEVERITY__SEVERITY_INFO
-                                                  : FABRICTRACE__SEVERITY__SEVERITY_WARNING,
-        figures->fabric, (int64_t)figures->window_start_ms, (int64_t)figures->window_end_ms);
+    ft_emit_event(&event, FABRICTRACE__KIND__KIND_POLARIZATION,
+                  named && states.shut == named ? FABRICTRACE__SEVERITY__SEVERITY_INFO
+                                                : FABRICTRACE__SEVERITY__SEVERITY_WARNING,
+                  figures->fabric, (int64_t)figures->window_start_ms,
+                  (int64_t)figures->window_end_ms);
     event.subject = (char *)(uintptr_t)p->group->name;
     event.message = message;
     event.evidence = &evidence;

@@ -6,6 +6,7 @@
  * without flows have of it. Where an administrator shut these down it is for information: the
  * group is even among the others, and routing is about to leave them out. Pure. Thread: one.
  */
+#include "daemon/hashes/hashes.h"
 #include "daemon/join/counters.h"
 #include "daemon/publish/events.h"
 #include "daemon/window/loads.h"
@@ -19,18 +20,24 @@ struct ft_idle {
     uint32_t ports[FT_IDLE_MAX];
     size_t count;
     int64_t since_ms; /* 0: not known */
+    bool half;        /* as many as the others, or more: a hash may not reach them */
+    bool stopped;     /* flows took them before, as chance does not explain any more (stopped.h) */
 };
 
 struct ft_polarized {
     const Fabrictrace__Imbalance *figures;
     const struct ft_group *group;
     const struct ft_topology *topology;
+    const struct ft_loads *loads;
     const struct ft_counters *counters; /* NULL: none */
+    const struct ft_hashes *hashes;     /* NULL: nobody learns them */
     int64_t now_ms;
     uint32_t window;
 };
 
-void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *idle,
+/* Names the idle members; of half of the group only where flows stopped to take them, or their
+ * ports are down. Beside them those that the learnt hash never chooses. */
+void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *found,
                         struct ft_events *events);
 
 /* The group is even: the event is over where it has about as many flows as when it was not. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "daemon/join/flow_path.h"
+#include "daemon/window/link_counters.h"
 #include "lib/fabric/reach.h"
 #include "lib/fabric/skewed.h"
 #include "lib/fabric/underuse.h"
@@ -16,11 +17,6 @@
 #define LINKS_MAX 64
 /* Of the flows of the window before, more than this part had no path. */
 #define BLIND 0.1
-/* By its counters a link has no less than this part of what the others have: it is used. */
-#define USED 0.5
-/* Flows are at least this part of what the others counted. */
-#define BY_FLOWS 0.1
-
 struct port {
     struct ft_underuse use;
     int64_t last_ms; /* of the newest flow that was placed here; 0: none */
@@ -170,33 +166,6 @@ void ft_underused_flow(struct ft_underused *u, const struct ft_join *join,
             count_hop(u, t, path.hops[h].out, flow, &ends);
 }
 
-/* Whether the port counts about as many bytes as the others of its group do on average. Where
- * flows are next to nothing of that, as in a pause of their job, that shows nothing. */
-static bool is_used(const struct ft_topology *t, const struct ft_counters *counters,
-                    const struct ft_loads *loads, uint32_t id, uint32_t window)
-{
-    const struct ft_group *group = ft_topology_group(t, ft_topology_port(t, id)->group);
-    double here = 0, others = 0, flows = 0;
-    bool known = false;
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; counters && i < group->link_count; i++) {
-        struct ft_counted c;
-
-        if (!ft_counters_window(counters, group->links[i], window, &c) || !c.has_out_bytes)
-            continue;
-        if (group->links[i] == id) {
-            here = c.out_bytes;
-            known = true;
-        } else {
-            others += c.out_bytes;
-            flows += loads->link[group->links[i]].bytes;
-            n++;
-        }
-    }
-    return known && n && others > 0 && flows >= BY_FLOWS * others && here >= USED * others / n;
-}
-
 static void raise_one(struct port *p, const struct ft_topology *t, uint32_t id,
                       struct ft_events *events, uint32_t window, const struct ft_span *span)
 {
@@ -248,7 +217,7 @@ void ft_underused_close(struct ft_underused *u, const struct ft_topology *t,
     u->blind = (double)u->unplaced > BLIND * (double)(u->placed + u->unplaced);
     u->placed = u->unplaced = 0;
     for (uint32_t id = 0; id < u->count; id++)
-        if (u->ports[id].use.stands && !is_used(t, counters, loads, id, window))
+        if (u->ports[id].use.stands && !ft_link_counts_flows(t, counters, loads, id, window))
             raise_one(&u->ports[id], t, id, events, window, span);
     ft_events_end(events, FABRICTRACE__KIND__KIND_UNDERUSED, window, span->end_ms, is_over, u);
 }

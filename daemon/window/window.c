@@ -74,7 +74,7 @@ struct ft_window *ft_window_new(const struct ft_window_config *config, struct ft
     w->join = join;
     w->events = events;
     w->emitter = *emitter;
-    w->figures = ft_figures_work_new();
+    w->figures = ft_figures_work_new(ft_join_topology(join));
     w->underused = ft_underused_new();
     w->lossy = ft_lossy_links_new();
     if (!w->figures || !w->underused || !w->lossy ||
@@ -103,7 +103,6 @@ void ft_window_count(struct ft_window *w, const struct ft_counters *counters,
                      struct ft_exporters *exporters)
 {
     w->counters = counters;
-    ft_figures_count(w->figures, counters);
     w->exporters = exporters;
 }
 
@@ -146,6 +145,7 @@ int ft_window_resize(struct ft_window *w)
     if (rc)
         return rc;
     ft_underused_resize(w->underused, ft_join_topology(w->join));
+    ft_figures_follow(w->figures, ft_join_topology(w->join));
     ft_lossy_links_resize(w->lossy, ft_join_topology(w->join));
     ft_loads_free(&w->loads);
     w->loads = loads;
@@ -180,7 +180,7 @@ void ft_window_begin(struct ft_window *w, int64_t now_ms)
     w->phase = w->congestion ? PHASE_CONGESTION : PHASE_FLOWS;
     ft_loads_reset(&w->loads, ft_join_topology(w->join));
     w->partial = w->span.start_ms < w->complete_from_ms || ft_partial_behind(w->config.origin);
-    ft_figures_begin(w->figures, w->partial);
+    ft_figures_begin(w->figures, w->partial, w->counters, w->hashes);
     w->loads.observations = ft_figures_seen(w->figures, ft_join_stats(w->join), w->losses);
     ft_lossy_links_begin(w->lossy);
     if (w->pairs)
@@ -491,7 +491,7 @@ static void end_said(struct ft_window *w)
 static void end_parts(struct ft_window *w)
 {
     w->partial = ft_partials_end(w->config.partials, &w->unaccounted);
-    ft_figures_begin(w->figures, w->partial);
+    ft_figures_begin(w->figures, w->partial, w->counters, w->hashes);
     ft_figures_partitions(w->figures, &w->missing, &w->unaccounted);
     w->phase = w->config.origin ? PHASE_HASHES : PHASE_LINKS;
 }

@@ -16,7 +16,7 @@ const MEANINGS: Record<string, Meaning> = {
     polarization: {
         name: 'Polarization',
         cause: 'The flows of a group fall on few of its links, more often than chance gives: hashes that are alike on two tiers, or a group that lacks members.',
-        advice: 'Give the tiers different hash seeds, and compare the group’s members on the switch with the topology.',
+        advice: 'Members without any flow are down or out of the group. Else give the tiers different hash functions, and compare the group’s members on the switch with the topology.',
     },
     path_change: {
         name: 'Path change',

@@ -193,6 +193,7 @@ export interface Evidence {
     found_peer_port?: string;
     flows?: number;
     idle_ports?: string[];
+    never_chosen?: string[];
     idle_since_ms?: number;
     pairs?: number;
 }

@@ -354,6 +354,15 @@ static void on_even(void *arg, const Fabrictrace__Record *record)
     e->by_chance = record->hash->effective_by_chance;
 }
 
+/* Where both tiers hash alike, each aggregation switch leaves out all of its links but one. */
+static void judge_never(const struct plan *plan, uint32_t id)
+{
+    uint32_t ports[WIDTH], up = ft_topology_find_port(t, id, "up0");
+    const struct ft_group *group = ft_topology_group(t, ft_topology_port(t, up)->group);
+
+    ck_assert_uint_eq(ft_hashes_never(hashes, t, group, ports, WIDTH), plan->alike ? WIDTH - 1 : 0);
+}
+
 /* Where both tiers hash alike, what a leaf chose is what an aggregation switch chooses; else it
  * chooses as evenly as chance does. */
 static void judge_evenness(const struct plan *plan)
@@ -368,6 +377,7 @@ static void judge_evenness(const struct plan *plan)
             ;
         ck_assert_uint_eq(e.records, 1);
         printf("%s: %.2f of %.2f links\n", e.at, e.effective, e.by_chance);
+        judge_never(plan, AGG(0, a));
         ck_assert_double_gt(e.by_chance, 3.8);
         if (plan->alike)
             ck_assert_double_eq_tol(e.effective, 1, 1e-9);

@@ -80,6 +80,20 @@ tests_unit_check_window_weights_SOURCES = tests/unit/check_window_weights.c \
 tests_unit_check_window_weights_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_window_weights_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_window_idle
+TESTS += tests/unit/check_window_idle
+tests_unit_check_window_idle_SOURCES = tests/unit/check_window_idle.c \
+	tests/unit/window_rig.h tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_window_idle_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_window_idle_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
+check_PROGRAMS += tests/unit/check_stopped
+TESTS += tests/unit/check_stopped
+tests_unit_check_stopped_SOURCES = tests/unit/check_stopped.c \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_stopped_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_stopped_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_window_moves
 TESTS += tests/unit/check_window_moves
 tests_unit_check_window_moves_SOURCES = tests/unit/check_window_moves.c \

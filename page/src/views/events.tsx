@@ -93,6 +93,7 @@ function evidenceFacts(e: Event): (Fact | false | undefined)[] {
         at.reason !== undefined && ['Reason', words(at.reason)],
         e.kind === 'underused' && at.count !== undefined && ['Took it', `${count(at.flows ?? 0)} of the last ${count(at.count)} new flows that had the choice`],
         (at.idle_ports ?? []).length > 0 && ['Without any flow', at.idle_ports?.join(', ')],
+        (at.never_chosen ?? []).length > 0 && ['Never chosen by its hash', at.never_chosen?.join(', ')],
         at.idle_since_ms !== undefined && ['Last sample', clock(at.idle_since_ms)],
         e.kind === 'packet_loss' && at.flows !== undefined && ['Flows that show it', `${count(at.flows)} of ${count(at.count ?? 0)} that cross it${at.pairs === undefined ? '' : `, between ${plural(at.pairs, 'pair')} of hosts`}; ${plural((at.victims ?? []).length, 'flow')} named below; by chance ${probability(at.p_value)}`],
         at.found_peer === undefined && e.kind !== 'underused' && e.kind !== 'packet_loss' && at.count !== undefined && ['Count', count(at.count)],

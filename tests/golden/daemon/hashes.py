@@ -127,6 +127,20 @@ def test_models(records):
           not any("never_chosen" in r for name, r in last.items() if name != "leaf5"))
 
 
+def test_event(records):
+    """The event of leaf5's group names them, too, once they are learnt, with the same begin."""
+    events = [r for r in of_kind(records, "event") if r["kind"] == "polarization" and r["subject"] == "leaf5/up"]
+    check("leaf5's event, and what was learnt of it later", len(events) == 2 and
+          len({r["since_ms"] for r in events}) == 1, events)
+    before, after = events[0], events[-1]
+    check("before nobody is named", "never_chosen" not in before["evidence"] and
+          "look for a polarised hash, a mis-sized group or a dead member" in before["message"], before)
+    equal("after", after["evidence"].get("never_chosen"), [f"Ethernet{51 + i}" for i in (1, 3, 5, 7)])
+    check("in words", "the hash learnt of leaf5 takes no flow to Ethernet52 and 3 more: "
+          "a polarised hash, or a group without them" in after["message"], after["message"])
+    check("by a hash alone no link is dead", not any("idle_ports" in r["evidence"] for r in events), events)
+
+
 def test_change(records):
     """leaf6 is published when it is learnt, when it is learnt anew, and at the end; the others when
     they are learnt and at the end."""
@@ -163,6 +177,7 @@ def main():
         check("twice the same", got == replay(file, lines))
     records = rig.records_of(got)
     test_models(records)
+    test_event(records)
     test_change(records)
     test_others(records)
     return 1 if rig.failures else 0
