@@ -9,9 +9,11 @@
 #define PSNS     (PSN_MASK + 1)
 /* As folds have it: what is lower by less was sent again, or overtaken. */
 #define BACK_MAX (PSNS / 4)
-/* The numbers begin anew every 2^24. With gaps of this many between samples, one in exp(12) would
- * leave out so much that it looks like one that went back; with three samples in 2^24 it would be
- * one in four. The mean of a second's few gaps may be twice as long. */
+/* The numbers begin anew every 2^24, and a gap of 3/4 of that or more looks like one that went back
+ * (BACK_MAX). Three samples in 2^24 would do if they came in equal gaps; they are drawn at random,
+ * and of n samples in 2^24 one gap in exp(3 n / 4) is so long: one in nine with three, one in
+ * 160,000 with 16. Of what the other limits below would let pass with six samples, half was wrong.
+ * The mean of a second's few gaps may be twice as long. */
 #define GAP_MAX (PSNS / 16)
 /* Between seconds there is one gap alone. Where it is long for the rate so far, samples may be
  * missing, and the numbers may have begun anew. */
