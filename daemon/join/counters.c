@@ -466,9 +466,12 @@ bool ft_counters_state(const struct ft_counters *c, uint32_t port, int64_t now_m
         return false;
     *out = (struct ft_port_report){.up = newest->up, .shut = newest->shut};
     if (!newest->up && newest->downs > 0) {
+        /* As long before the newest report came as they are before its own time. */
+        int64_t late_ms = newest->heard_ms - newest->time_ms;
+
         out->went_down = true;
-        out->up_ms = (int64_t)newest->up_s * 1000;
-        out->down_ms = (int64_t)newest->down_s[newest->downs - 1] * 1000;
+        out->up_ms = (int64_t)newest->up_s * 1000 + late_ms;
+        out->down_ms = (int64_t)newest->down_s[newest->downs - 1] * 1000 + late_ms;
     }
     return true;
 }

@@ -79,9 +79,10 @@ bool ft_counters_downs(const struct ft_counters *c, uint32_t port, uint32_t peer
 /* A port by its newest report. */
 struct ft_port_report {
     bool up;
-    bool shut;              /* it is down, and its administrator shut it down */
-    bool went_down;         /* it is down, and was up before: some switches never report it up */
-    int64_t up_ms, down_ms; /* the last report of the one, the first of the other */
+    bool shut;      /* it is down, and its administrator shut it down */
+    bool went_down; /* it is down, and was up before: some switches never report it up */
+    /* The last report of the one, the first of the other, by this host's clock. */
+    int64_t up_ms, down_ms;
 };
 
 /* False where nobody reported its state within ten minutes. */

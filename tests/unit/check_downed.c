@@ -27,9 +27,9 @@ static struct ft_diagnosis_report diagnosis;
 static struct ft_testimony room;
 /* From host to host, by the first spine; 0 ends it. And of the answers, by the second. */
 static uint32_t data[3], answers[3], data_in[3], answers_in[3];
-static bool certain;     /* the paths */
-static int64_t ahead_ms; /* the agents' clocks, of this host's */
-static uint32_t got;     /* steps that the receiver has; 2 are completed */
+static bool certain;                /* the paths */
+static int64_t ahead_ms, poller_ms; /* the agents' clocks and the poller's, of this host's */
+static uint32_t got;                /* steps that the receiver has; 2 are completed */
 
 bool __wrap_ft_pair_links_path(const struct ft_pair_links *links, const char *comm_id, uint32_t src,
                                uint32_t dst, struct ft_pair_path *path);
@@ -96,7 +96,7 @@ static void say(uint32_t id, int64_t ms, bool up)
     const struct ft_port *p = ft_topology_port(topology, id);
     struct poll poll;
 
-    make_poll(&poll, p->switch_id, p->ifindex, ms, 1000, 1000);
+    make_poll(&poll, p->switch_id, p->ifindex, ms + poller_ms, 1000, 1000);
     poll.c.has_oper_up = true;
     poll.c.oper_up = up;
     ck_assert_int_eq(ft_counters_take(counters, &poll.c, ms), 0);
@@ -249,6 +249,27 @@ START_TEST(hosts_with_other_clocks_are_no_exception)
 }
 END_TEST
 
+/* Nor is a poller with another clock. */
+START_TEST(what_went_down_later_is_not_it_whatever_the_pollers_clock)
+{
+    for (poller_ms = -20000; poller_ms <= 20000; poller_ms += 20000) {
+        begin();
+        say(data[1], SINCE_MS + 10000, UP);
+        say(data[1], SINCE_MS + 12000, DOWN);
+        ck_assert_ptr_null(find_hang());
+        end();
+        begin();
+        say(data[1], SINCE_MS - 2000, UP);
+        say(data[1], SINCE_MS + 3000, DOWN);
+        ck_assert_str_eq(find_hang(), name_of(data[1]));
+        ck_assert_ptr_nonnull(strstr(diagnosis.reasons[diagnosis.message.n_evidence_for - 1],
+                                     "for the last time 5 s before it was reported down"));
+        end();
+    }
+    poller_ms = 0;
+}
+END_TEST
+
 START_TEST(either_end_says_it)
 {
     begin();
@@ -372,7 +393,8 @@ START_TEST(a_link_that_was_taken_out_is_named)
 }
 END_TEST
 
-FT_UNIT_MAIN("downed", hosts_with_other_clocks_are_no_exception, a_link_that_was_taken_out_is_named,
+FT_UNIT_MAIN("downed", what_went_down_later_is_not_it_whatever_the_pollers_clock,
+             hosts_with_other_clocks_are_no_exception, a_link_that_was_taken_out_is_named,
              the_link_that_went_down_is_named, either_end_says_it, the_port_that_was_shut_is_named,
              one_that_is_up_again_is_not_it, one_that_was_up_while_it_stood_is_not_it,
              one_that_never_was_up_is_not_it, of_two_none_is_named,
