@@ -139,20 +139,45 @@ void ft_ranks_progress(struct ft_ranks *r, const Fabrictrace__Progress *in)
     ft_ranks_copy(m->m.progress.op, sizeof(m->m.progress.op), in->op);
 }
 
+/* Names of hosts are cut where they are kept. */
+static bool is_on(const struct ft_rank_member *m, const char *host)
+{
+    return strncmp(m->host, host, sizeof(m->host) - 1) == 0;
+}
+
 static bool fits(const struct ft_ranks *r, const struct ft_ranks_member_key *src, uint32_t dst,
-                 uint32_t src_pid, struct ft_rank_pair *pair)
+                 const struct ft_rank_query *query, struct ft_rank_pair *pair)
 {
     const struct ft_rank_member *a = ft_ranks_find(r, src);
     const struct ft_ranks_member_key dst_key = ft_ranks_member_key(src->comm_id, dst);
     const struct ft_rank_member *b = ft_ranks_find(r, &dst_key);
 
-    if (!a || !b || a->closed || b->closed || (src_pid && a->pid && a->pid != src_pid))
+    if (!a || !b || a->closed || b->closed || !is_on(a, query->src_host) ||
+        !is_on(b, query->dst_host) || (query->src_pid && a->pid && a->pid != query->src_pid))
         return false;
     pair->comm_id = a->comm_id;
     pair->job = a->job[0] ? a->job : NULL;
     pair->src = a->rank;
     pair->dst = dst;
     return true;
+}
+
+static bool is_fresh(const struct ft_ranks *r, bool is, int64_t ms)
+{
+    return is && ft_ranks_within(r->now_ms, ms, FT_RANKS_SILENT_MS);
+}
+
+/* The pair of ranks that a queue pair is certainly of: no other of its process has its number, and
+ * of other processes none, or the flow's is known. */
+static bool fits_qp(const struct ft_ranks *r, const struct ft_ranks_qp *qp,
+                    const struct ft_rank_query *query, struct ft_rank_pair *pair)
+{
+    const struct ft_rank_member *a = ft_ranks_find(r, &qp->src);
+
+    if (!a || is_fresh(r, qp->several, qp->several_ms) ||
+        (is_fresh(r, qp->others, qp->others_ms) && (!query->src_pid || !a->pid)))
+        return false;
+    return fits(r, &qp->src, qp->dst, query, pair);
 }
 
 size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *query,
@@ -173,7 +198,7 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     if (query->src_qp != UINT32_MAX) {
         const struct ft_ranks_qp *qp = ft_table_find(r->qps, &qp_key);
 
-        if (qp && fits(r, &qp->src, qp->dst, query->src_pid, &pairs[0]))
+        if (qp && fits_qp(r, qp, query, &pairs[0]))
             return 1;
     }
     key = ft_ranks_hosts_key(query->src_host, query->dst_host, query->src_pid);
@@ -185,7 +210,7 @@ size_t ft_ranks_match(const struct ft_ranks *r, const struct ft_rank_query *quer
     if (!h)
         return 0;
     for (uint32_t i = 0; i < h->count; i++) {
-        if (!fits(r, &h->src[i], h->dst[i], query->src_pid, &pairs[n]))
+        if (!fits(r, &h->src[i], h->dst[i], query, &pairs[n]))
             continue;
         unknown |= ft_ranks_find(r, &h->src[i])->pid == 0;
         n++;

@@ -59,7 +59,9 @@ struct ft_ranks_hosts {
     uint32_t dst[FT_RANKS_CANDIDATES_MAX];
 };
 
-/* A local queue pair, where NCCL names it. */
+/* A local queue pair, where NCCL names it: by its number, which each device of a host counts for
+ * itself. Where two pairs of ranks have one number, it is that of the first, and when another one
+ * used it is known. */
 struct ft_ranks_qp_key {
     char host[FT_RANKS_NAME];
     uint32_t qp;
@@ -71,6 +73,8 @@ struct ft_ranks_qp {
     int64_t heard_ms;
     struct ft_ranks_member_key src;
     uint32_t dst;
+    bool several, others;          /* of its process, and of others */
+    int64_t several_ms, others_ms; /* when one of them used it last */
 };
 
 /* What a rank sent and received before it was announced: it is added up once that comes, since the

@@ -94,6 +94,37 @@ static int list_hosts(struct ft_ranks *r, const struct ft_ranks_member_key *src,
     return list_pair(r, &key, src, dst, by) ? -ENOSPC : rc;
 }
 
+/* Whether a queue pair is still in use by the pair of ranks that it is known of. */
+static bool is_used(const struct ft_ranks *r, const struct ft_ranks_qp *qp)
+{
+    return qp->src.comm_id[0] && ft_ranks_within(r->now_ms, qp->heard_ms, FT_RANKS_SILENT_MS) &&
+           !ft_ranks_is_over(r, FT_RANKS_QPS, qp);
+}
+
+static void take_qp(struct ft_ranks *r, struct ft_ranks_qp *qp, const Fabrictrace__Collective *c,
+                    const Fabrictrace__PeerTraffic *p, const struct ft_ranks_member_key *src)
+{
+    bool same = memcmp(&qp->src, src, sizeof(*src)) == 0 && qp->dst == p->peer;
+
+    /* It is one of another process. */
+    if (qp->src.comm_id[0] && reports_anothers(r, &qp->src, c)) {
+        r->contested++;
+        qp->others = true;
+        qp->others_ms = r->now_ms;
+        return;
+    }
+    if (!same && is_used(r, qp)) {
+        qp->several = true;
+        qp->several_ms = r->now_ms;
+        return;
+    }
+    if (!same)
+        qp->several = qp->others = false;
+    qp->heard_ms = r->now_ms;
+    qp->src = *src;
+    qp->dst = p->peer;
+}
+
 static int note_qps(struct ft_ranks *r, const Fabrictrace__Collective *c,
                     const Fabrictrace__PeerTraffic *p, const struct ft_ranks_member_key *src,
                     const char *by)
@@ -108,14 +139,7 @@ static int note_qps(struct ft_ranks *r, const Fabrictrace__Collective *c,
         qp = ft_ranks_insert(r, FT_RANKS_QPS, &key, by);
         if (!qp)
             return -ENOSPC;
-        /* It is one of another process. */
-        if (qp->src.comm_id[0] && reports_anothers(r, &qp->src, c)) {
-            r->contested++;
-            continue;
-        }
-        qp->heard_ms = r->now_ms;
-        qp->src = *src;
-        qp->dst = p->peer;
+        take_qp(r, qp, c, p, src);
     }
     return 0;
 }

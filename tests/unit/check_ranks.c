@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/unit/ranks_rig.h"
 #include "tests/unit/unit.h"
@@ -436,6 +437,7 @@ START_TEST(a_rank_is_who_was_the_first)
     struct ft_ranks *r = make(16, 16);
     struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
     const struct ft_rank_member *m;
+    bool more;
 
     ft_ranks_at(r, 1000);
     ck_assert_int_eq(join(r, "aa", 0, "a", 11, false), 0);
@@ -454,15 +456,18 @@ START_TEST(a_rank_is_who_was_the_first)
     ck_assert_int_eq(send(r, "aa", 3, 0, 9), -EEXIST);
     ck_assert_uint_eq(ft_ranks_edges(r), 1);
     ck_assert_uint_eq(ft_ranks_contested(r), 4);
-    /* A rank of its own, with the other's queue pair: of the pairs of those hosts it is one more,
-     * and the queue pair is of who was the first. */
+    /* A rank of its own, with the other's queue pair, which stays that of who was the first. Of the
+     * pairs of those hosts it is one more, and another device may have the same number: without its
+     * process, nobody knows whose that is. */
     ck_assert_int_eq(join(r, "bb", 2, "a", 66, false), 0);
     ck_assert_int_eq(join(r, "bb", 1, "b", 22, false), 0);
     ck_assert_int_eq(send_of(r, "bb", 2, 1, 7, 66, "a"), 0);
     ck_assert_uint_eq(ft_ranks_contested(r), 5);
-    ck_assert_uint_eq(match(r, "a", "b", 0, 7, pairs), 1);
+    ck_assert_uint_eq(match(r, "a", "b", 11, 7, pairs), 1);
     ck_assert_str_eq(pairs[0].comm_id, "aa");
     ck_assert_uint_eq(pairs[0].src, 0);
+    ck_assert_uint_eq(ft_ranks_match(r, &(struct ft_rank_query){"a", "b", 0, 7}, pairs, &more), 2);
+    ck_assert(more);
     /* It has left; and one that is silent has as well. */
     ck_assert_int_eq(join(r, "aa", 0, "a", 11, true), 0);
     ck_assert_int_eq(join(r, "aa", 0, "c", 66, false), 0);
@@ -474,7 +479,80 @@ START_TEST(a_rank_is_who_was_the_first)
 }
 END_TEST
 
-FT_UNIT_MAIN("ranks", a_rank_is_who_was_the_first, ageing_in_steps_forgets_the_same,
+/* Numbers of queue pairs are a device's: two of a host may have one number. Who is meant is known
+ * by the process, and by where the flow leads. */
+START_TEST(a_number_of_two_devices_is_of_neither)
+{
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+    bool more;
+
+    ft_ranks_at(r, 1000000);
+    join(r, "aa", 0, "a", 11, false);
+    join(r, "aa", 1, "b", 21, false);
+    join(r, "aa", 2, "c", 31, false);
+    join(r, "bb", 0, "a", 12, false);
+    join(r, "bb", 1, "b", 22, false);
+    ck_assert_int_eq(send_of(r, "aa", 0, 1, 7, 11, "a"), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 0, 7, pairs), 1);
+    /* It leads to another host than that of the pair that has it. */
+    ck_assert_uint_eq(match(r, "a", "c", 11, 7, pairs), 0);
+    /* Another process on another device: known by the process, and by that alone. */
+    ck_assert_int_eq(send_of(r, "bb", 0, 1, 7, 12, "a"), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 11, 7, pairs), 1);
+    ck_assert_str_eq(pairs[0].comm_id, "aa");
+    ck_assert_uint_eq(match(r, "a", "b", 12, 7, pairs), 1);
+    ck_assert_str_eq(pairs[0].comm_id, "bb");
+    ck_assert_uint_eq(ft_ranks_match(r, &(struct ft_rank_query){"a", "b", 0, 7}, pairs, &more), 2);
+    ck_assert(more);
+    /* One process on two devices, to two hosts: it is of either. */
+    ck_assert_int_eq(send_of(r, "aa", 0, 2, 8, 11, "a"), 0);
+    ck_assert_int_eq(send_of(r, "aa", 0, 1, 8, 11, "a"), 0);
+    ck_assert_uint_eq(match(r, "a", "c", 11, 8, pairs), 1);
+    ck_assert_uint_eq(pairs[0].dst, 2);
+    ck_assert_uint_eq(match(r, "a", "b", 11, 8, pairs), 1);
+    ck_assert_uint_eq(pairs[0].dst, 1);
+    /* And to one host, for two communicators: not even that shows it. */
+    join(r, "cc", 0, "a", 11, false);
+    join(r, "cc", 1, "b", 21, false);
+    ck_assert_int_eq(send_of(r, "cc", 0, 1, 9, 11, "a"), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 11, 9, pairs), 1);
+    ck_assert_int_eq(send_of(r, "aa", 0, 1, 9, 11, "a"), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 11, 9, pairs), 2);
+    /* It is one's alone when the other was not heard of for long. */
+    for (int64_t ms = 1030000; ms <= 1180000; ms += 30000) {
+        ft_ranks_at(r, ms);
+        join(r, "cc", 0, "a", 11, false);
+        join(r, "cc", 1, "b", 21, false);
+        join(r, "aa", 0, "a", 11, false);
+        join(r, "aa", 1, "b", 21, false);
+        ck_assert_int_eq(send_of(r, "cc", 0, 1, 9, 11, "a"), 0);
+    }
+    ck_assert_uint_eq(match(r, "a", "b", 11, 9, pairs), 1);
+    ck_assert_str_eq(pairs[0].comm_id, "cc");
+    ft_ranks_free(r);
+}
+END_TEST
+
+/* A rank that another process on another host is by now is no pair of the host that it left. */
+START_TEST(a_rank_that_moved_is_where_it_is)
+{
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+
+    join(r, "aa", 0, "a", 11, false);
+    join(r, "aa", 1, "b", 21, false);
+    send_of(r, "aa", 0, 1, 7, 11, "a");
+    join(r, "aa", 1, "b", 21, true);
+    join(r, "aa", 1, "c", 31, false);
+    ck_assert_uint_eq(match(r, "a", "b", 11, 7, pairs), 0);
+    ck_assert_uint_eq(match(r, "a", "b", 0, UINT32_MAX, pairs), 0);
+    ft_ranks_free(r);
+}
+END_TEST
+
+FT_UNIT_MAIN("ranks", a_number_of_two_devices_is_of_neither, a_rank_that_moved_is_where_it_is,
+             a_rank_is_who_was_the_first, ageing_in_steps_forgets_the_same,
              a_full_table_is_searched_bit_by_bit, a_clock_that_was_set_back,
              how_far_a_member_is_is_kept, one_pair_is_certain, several_pairs_are_candidates,
              a_rank_of_a_process_that_is_not_known_is_not_certain,
