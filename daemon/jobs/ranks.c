@@ -119,7 +119,7 @@ void ft_ranks_progress(struct ft_ranks *r, const Fabrictrace__Progress *in)
         return;
     key = ft_ranks_member_key(in->comm_id, in->rank);
     m = ft_table_find(r->members, &key);
-    if (!m || m->m.pid != in->pid || !in->host || strcmp(m->m.host, in->host) != 0)
+    if (!m || !in->host || !ft_ranks_is_process(&m->m, in->host, in->pid))
         return;
     m->m.progress = (struct ft_rank_progress){
         .time_ms = (int64_t)in->time_ms,

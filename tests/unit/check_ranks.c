@@ -551,11 +551,42 @@ START_TEST(a_rank_that_moved_is_where_it_is)
 }
 END_TEST
 
+/* Names are kept as far as there is room for them. */
+START_TEST(hosts_of_long_names_are_known)
+{
+    char a[FT_RANKS_NAME + 20], b[FT_RANKS_NAME + 20];
+    Fabrictrace__Progress in = FABRICTRACE__PROGRESS__INIT;
+    struct ft_ranks *r = make(16, 16);
+    struct ft_rank_pair pairs[FT_RANKS_CANDIDATES_MAX];
+
+    memset(a, 'a', sizeof(a) - 1);
+    memset(b, 'b', sizeof(b) - 1);
+    a[sizeof(a) - 1] = b[sizeof(b) - 1] = '\0';
+    join(r, "aa", 0, a, 11, false);
+    join(r, "aa", 1, b, 21, false);
+    ck_assert_int_eq(send_of(r, "aa", 0, 1, 7, 11, a), 0);
+    ck_assert_uint_eq(match(r, a, b, 11, 7, pairs), 1);
+    ck_assert_uint_eq(match(r, a, b, 11, UINT32_MAX, pairs), 1);
+    in.comm_id = (char *)(uintptr_t) "aa";
+    in.host = a;
+    in.has_rank = true;
+    in.pid = 11;
+    in.time_ms = 1000;
+    ft_ranks_progress(r, &in);
+    ck_assert_int_eq(ft_ranks_member(r, "aa", 0)->progress.time_ms, 1000);
+    in.host = b;
+    in.time_ms = 2000;
+    ft_ranks_progress(r, &in);
+    ck_assert_int_eq(ft_ranks_member(r, "aa", 0)->progress.time_ms, 1000);
+    ft_ranks_free(r);
+}
+END_TEST
+
 FT_UNIT_MAIN("ranks", a_number_of_two_devices_is_of_neither, a_rank_that_moved_is_where_it_is,
-             a_rank_is_who_was_the_first, ageing_in_steps_forgets_the_same,
-             a_full_table_is_searched_bit_by_bit, a_clock_that_was_set_back,
-             how_far_a_member_is_is_kept, one_pair_is_certain, several_pairs_are_candidates,
-             a_rank_of_a_process_that_is_not_known_is_not_certain,
+             hosts_of_long_names_are_known, a_rank_is_who_was_the_first,
+             ageing_in_steps_forgets_the_same, a_full_table_is_searched_bit_by_bit,
+             a_clock_that_was_set_back, how_far_a_member_is_is_kept, one_pair_is_certain,
+             several_pairs_are_candidates, a_rank_of_a_process_that_is_not_known_is_not_certain,
              a_closed_communicator_matches_nothing, more_than_can_be_named_is_said,
              of_a_known_process_its_own_pairs_are_named, too_many_peers_are_none,
              full_or_wrong_is_an_error, communicators_that_are_over_make_room,
