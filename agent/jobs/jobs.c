@@ -57,6 +57,7 @@ static void on_report(void *arg, const struct ft_collective *c)
 {
     struct ft_job *job = arg;
 
+    ft_job_say_closed(job, c);
     ft_collective_record_fill(&job->jobs->record, c, &job->who);
     ft_uplink_record(job->jobs->uplink, &job->jobs->record.record);
     ft_rings_sent(job->rings, c->events);

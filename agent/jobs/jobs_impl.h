@@ -23,6 +23,7 @@
 struct ft_job_comm {
     struct ft_rings_comm comm;
     struct ft_mono announced;
+    bool unsaid; /* it was closed before this agent came, who has not said so */
 };
 
 struct ft_job {
@@ -46,6 +47,7 @@ struct ft_job {
     struct ft_job_comm comms[FT_SEGMENT_COMMS];
     bool due, look, look_progress; /* in a step: read, and looked at */
     bool ending;                   /* it has hung up, and is read to its end */
+    bool looked;                   /* at its communicators, once or more */
     uint64_t end_left;             /* records that are read at most until then */
     uint64_t turn, user_turn;      /* when it was last read, and any job of its user */
 };
@@ -77,6 +79,9 @@ void ft_job_set_clock(struct ft_job *job);
 
 /* at_end: the process is gone, and with it every communicator. */
 void ft_job_look_at_comms(struct ft_job *job, struct ft_mono now, bool at_end);
+
+/* What an operation is of was closed before this agent came: says so once, lest nobody knows it. */
+void ft_job_say_closed(struct ft_job *job, const struct ft_collective *c);
 
 /* Reads what is left, and reports every operation. */
 void ft_job_finish(struct ft_job *job);

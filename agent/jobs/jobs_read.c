@@ -91,17 +91,33 @@ void ft_job_look_at_comms(struct ft_job *job, struct ft_mono now, bool at_end)
         if (seen->comm.open && (!comm.open || at_end || !same_comm(&seen->comm, &comm)))
             announce(job, &seen->comm, true);
         else if (!comm.open && !seen->comm.open && comm.opened_ns &&
-                 !same_comm(&seen->comm, &comm)) /* came and went between two looks */
-            announce(job, &comm, true);
+                 !same_comm(&seen->comm, &comm)) {
+            /* It came and went between two looks; or the agent before has said so. */
+            seen->unsaid = !job->looked && job->before.read > 0;
+            if (!seen->unsaid)
+                announce(job, &comm, true);
+        }
         if (comm.open && !at_end &&
             (!seen->comm.open || !same_comm(&seen->comm, &comm) ||
              ft_mono_since_ns(now, seen->announced) >= announce_ns(job->jobs))) {
             announce(job, &comm, false);
             seen->announced = now;
+            seen->unsaid = false;
         }
         seen->comm = comm;
         seen->comm.open = comm.open && !at_end;
     }
+    job->looked = true;
+}
+
+void ft_job_say_closed(struct ft_job *job, const struct ft_collective *c)
+{
+    struct ft_job_comm *seen = c->comm < FT_SEGMENT_COMMS ? &job->comms[c->comm] : NULL;
+
+    if (!seen || !seen->unsaid || seen->comm.comm_id != c->comm_id || seen->comm.rank != c->rank)
+        return;
+    seen->unsaid = false;
+    announce(job, &seen->comm, true);
 }
 
 /* What is dropped is in this agent's account, and not the next one's to miss. */

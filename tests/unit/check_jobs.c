@@ -22,6 +22,8 @@ static struct ft_loop *loop;
 static struct ft_segment *segment;
 static bool flies;
 static unsigned named, peers; /* records with a function, peers of those */
+static unsigned closed;       /* communicators of which that was said */
+static char closed_id[32];
 
 static void put(int ring, const struct ft_segment_record *record)
 {
@@ -94,6 +96,11 @@ void __wrap_ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record
 void __wrap_ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record *record)
 {
     (void)uplink;
+    if (record->kind_case == FABRICTRACE__RECORD__KIND_COMMUNICATOR &&
+        record->communicator->closed) {
+        closed++;
+        snprintf(closed_id, sizeof(closed_id), "%s", record->communicator->comm_id);
+    }
     if (record->kind_case != FABRICTRACE__RECORD__KIND_COLLECTIVE)
         return;
     if (record->collective->op && *record->collective->op) {
@@ -103,9 +110,7 @@ void __wrap_ft_uplink_record(struct ft_uplink *uplink, const Fabrictrace__Record
     ft_loop_exit(loop, 0);
 }
 
-/* Whoever sees first that nothing has come, and then that nothing is in flight any more, has missed
- * what ended in between. */
-START_TEST(a_transfer_that_ends_between_two_looks_is_its_operations)
+static void follow(void (*before)(void))
 {
     char folder[] = "/tmp/check_jobs-XXXXXX", path[64], error[200];
     struct ft_jobs_config config = {.host = "gpu00", .jobs_max = 4, .refresh_ns = HOLD_NS};
@@ -121,16 +126,67 @@ START_TEST(a_transfer_that_ends_between_two_looks_is_its_operations)
     loop = ft_loop_new();
     jobs = ft_jobs_new(loop, NULL, &config, error, sizeof(error));
     ck_assert_ptr_nonnull(jobs);
+    named = peers = closed = 0;
     fd = connect_job(path, &segment);
-    begin();
+    before();
     ck_assert_int_eq(ft_loop_run(loop), 0);
-    ck_assert_uint_eq(named, 1);
-    ck_assert_uint_eq(peers, 1);
     close(fd);
     ft_jobs_free(jobs);
     ft_loop_free(loop);
     rmdir(folder);
 }
+
+/* Whoever sees first that nothing has come, and then that nothing is in flight any more, has missed
+ * what ended in between. */
+START_TEST(a_transfer_that_ends_between_two_looks_is_its_operations)
+{
+    follow(begin);
+    ck_assert_uint_eq(named, 1);
+    ck_assert_uint_eq(peers, 1);
+}
 END_TEST
 
-FT_UNIT_MAIN("jobs", a_transfer_that_ends_between_two_looks_is_its_operations)
+static void close_comm(int i, uint64_t id)
+{
+    struct ft_segment_comm *c = &segment->comm[i];
+
+    c->comm_id = id;
+    c->ranks = 2;
+    c->opened_ns = 1;
+    atomic_store(&c->sequence, 4);
+}
+
+/* Two communicators were closed, and an operation of the first is not read yet. */
+static void leave_two(void)
+{
+    close_comm(0, 7);
+    close_comm(1, 8);
+    begin();
+}
+
+static void read_before(void)
+{
+    const struct ft_segment_record none = {.events = 1};
+
+    put(CALLER, &none);
+    atomic_store(&segment->ring[CALLER].tail, 1);
+    atomic_store(&segment->ring[CALLER].events_read, 1);
+    atomic_store(&segment->events_sent, 1);
+    leave_two();
+}
+
+/* The agent before has said of what was closed in its time that it is; but what comes of it later
+ * is of something that is known. */
+START_TEST(what_is_closed_is_said_once)
+{
+    follow(read_before);
+    ck_assert_uint_eq(named, 1);
+    ck_assert_uint_eq(closed, 1);
+    ck_assert_str_eq(closed_id, "0000000000000007");
+    follow(leave_two);
+    ck_assert_uint_eq(closed, 2);
+}
+END_TEST
+
+FT_UNIT_MAIN("jobs", what_is_closed_is_said_once,
+             a_transfer_that_ends_between_two_looks_is_its_operations)
