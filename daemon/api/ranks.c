@@ -77,11 +77,16 @@ static void write_rank(struct ft_list *list, const struct ft_rank_member *m,
     ft_list_message(list, "fabrictrace.rank.v1", &out.base);
 }
 
+/* Names are kept as far as there is room for them. */
+static bool is(const char *filter, const char name[FT_RANKS_NAME])
+{
+    return !filter || strncmp(filter, name, FT_RANKS_NAME - 1) == 0;
+}
+
 static bool matches(const struct ft_rank_member *m, const struct ft_list_filter *f)
 {
-    return (!f->comm || strcmp(f->comm, m->comm_id) == 0) &&
-           (!f->job || strcmp(f->job, m->job) == 0) &&
-           (!f->host || strcmp(f->host, m->host) == 0) && (!f->has_rank || f->rank == m->rank);
+    return (!f->comm || strcmp(f->comm, m->comm_id) == 0) && is(f->job, m->job) &&
+           is(f->host, m->host) && (!f->has_rank || f->rank == m->rank);
 }
 
 struct item {

@@ -19,10 +19,10 @@
 #define MINUTE_MS INT64_C(60000)
 
 /* A rank is announced; a job may be NULL. */
-static void announce(const char *comm, uint32_t rank, const char *job, bool closed)
+static void announce_on(const char *comm, uint32_t rank, const char *job, bool closed,
+                        const char *host)
 {
     Fabrictrace__Communicator c = FABRICTRACE__COMMUNICATOR__INIT;
-    char host[] = "gpu01";
 
     c.comm_id = (char *)(uintptr_t)comm;
     c.has_rank = c.has_ranks = c.has_pid = c.has_closed = true;
@@ -30,9 +30,14 @@ static void announce(const char *comm, uint32_t rank, const char *job, bool clos
     c.ranks = RANKS;
     c.pid = 1 + rank;
     c.closed = closed;
-    c.host = host;
+    c.host = (char *)(uintptr_t)host;
     c.job = (char *)(uintptr_t)job;
     ck_assert_int_eq(ft_ranks_communicator(view.stages->ranks, &c), 0);
+}
+
+static void announce(const char *comm, uint32_t rank, const char *job, bool closed)
+{
+    announce_on(comm, rank, job, closed, "gpu01");
 }
 
 static void sends(const char *comm, uint32_t rank, uint32_t peer)
@@ -105,6 +110,31 @@ START_TEST(every_rank_in_slices)
     answer(ft_api_explain, &(const struct ft_http_request){{"job"}, {"88"}}, NULL, &all);
     ck_assert_uint_eq(has("\"rank\":"), RANKS / 2);
     ck_assert_uint_eq(has("],\"paths\":[],\"total\":30000}"), 1);
+    end();
+}
+END_TEST
+
+/* Names are kept as far as there is room for them, and asked for as they are. */
+START_TEST(ranks_of_long_names)
+{
+    char host[FT_RANKS_NAME + 20], job[FT_RANKS_NAME + 20];
+
+    memset(host, 'h', sizeof(host) - 1);
+    memset(job, 'j', sizeof(job) - 1);
+    host[sizeof(host) - 1] = job[sizeof(job) - 1] = '\0';
+    begin();
+    announce_on("c0", 0, job, false, host);
+    announce("c0", 1, "88", false);
+    answer(ft_api_ranks, &(const struct ft_http_request){{"host"}, {host}}, NULL, &all);
+    ck_assert_uint_eq(has("\"rank\":0"), 1);
+    ck_assert_uint_eq(has("\"total\":1}"), 1);
+    ft_writer_reset(&all);
+    answer(ft_api_ranks, &(const struct ft_http_request){{"job"}, {job}}, NULL, &all);
+    ck_assert_uint_eq(has("\"rank\":0"), 1);
+    ft_writer_reset(&all);
+    host[FT_RANKS_NAME - 2] = '\0';
+    answer(ft_api_ranks, &(const struct ft_http_request){{"host"}, {host}}, NULL, &all);
+    ck_assert_uint_eq(has("\"rank\":"), 0);
     end();
 }
 END_TEST
@@ -386,6 +416,6 @@ START_TEST(orders_are_few)
 END_TEST
 
 FT_UNIT_MAIN("sorted", every_rank_in_slices, a_large_communicator_in_slices,
-             every_queue_pair_in_slices, pages_of_ranks_hold, pages_of_communicators_hold,
-             pages_of_queue_pairs_hold, pages_of_flows_hold, orders_are_few,
-             a_cursor_of_another_order_is_refused)
+             every_queue_pair_in_slices, ranks_of_long_names, pages_of_ranks_hold,
+             pages_of_communicators_hold, pages_of_queue_pairs_hold, pages_of_flows_hold,
+             orders_are_few, a_cursor_of_another_order_is_refused)
