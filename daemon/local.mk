@@ -147,6 +147,7 @@ daemon_libftdaemon_a_SOURCES = \
 	daemon/join/flow_numbers.c daemon/join/flow_numbers.h \
 	daemon/join/flow_parts.c daemon/join/flow_parts.h \
 	daemon/join/flow_path.c daemon/join/flow_path.h \
+	daemon/join/flow_networks.c daemon/join/flow_networks.h \
 	daemon/join/flow_tunnel.c daemon/join/flow_tunnel.h \
 	daemon/join/join.c daemon/join/join.h daemon/join/join_impl.h \
 	daemon/join/moves.c daemon/join/moves.h \

@@ -3,6 +3,7 @@
 
 #include "cli/output/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,11 +73,20 @@ const char *ft_text_reason(char text[FT_REASON_TEXT_BYTES], const struct ft_valu
     const char *word = ft_value_str(path, "reason");
     const struct ft_value *flow = ft_value_get(path, "flow");
     const char *end = NULL;
+    uint64_t vni = 0, other = 0;
 
     if (word && strcmp(word, "unknown_source") == 0)
         end = ft_value_str(flow, "src");
     if (word && strcmp(word, "unknown_destination") == 0)
         end = ft_value_str(flow, "dst");
+    if (word && strcmp(word, "several_networks") == 0) {
+        ft_value_uint(path, "vni", &vni);
+        ft_value_uint(path, "other_vni", &other);
+        snprintf(text, FT_REASON_TEXT_BYTES,
+                 "flows of the networks (VNI) %" PRIu64 " and %" PRIu64 " have its 5-tuple", vni,
+                 other);
+        return text;
+    }
     if (end) {
         snprintf(text, FT_REASON_TEXT_BYTES, "the topology does not know %s", end);
         return text;

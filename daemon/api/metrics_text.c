@@ -220,6 +220,7 @@ static void write_join(struct ft_prom *p, const struct ft_stages *stages)
     ft_prom_one(p, FT_METRIC_FLOW_TABLE_BYTES, ft_join_bytes(join));
     ft_prom_one(p, FT_METRIC_UNKNOWN_SWITCH, s->unknown_switch);
     ft_prom_one(p, FT_METRIC_UNKNOWN_PORT, s->unknown_port);
+    ft_prom_one(p, FT_METRIC_SEVERAL_NETWORKS, s->several_networks);
     ft_prom_one(p, FT_METRIC_DETOURS_REFUSED, ft_detours_refused(stages->detours));
     ft_prom_one(p, FT_METRIC_CONGESTION_REFUSED, ft_congestion_refused(stages->congestion));
     if (stages->hashes)

@@ -196,7 +196,8 @@ void ft_rhythms_flow(struct ft_rhythms *r, const struct ft_join *join, const str
 
     if (!e)
         return;
-    ft_job_sent_add(&e->sending, flow, span);
+    if (flow->reason != FT_REASON_SEVERAL_NETWORKS)
+        ft_job_sent_add(&e->sending, flow, span);
     ft_pair_rates_flow(r->pairs, &e->pairs, join, flow);
 }
 

@@ -182,11 +182,13 @@ static uint32_t own_ifindex(const struct ft_topology *t, uint32_t switch_id, uin
 }
 
 /* Tuples are hashed by a multiplication a word: they meet a table's own hash later. A flow in a
- * tunnel is another one than the same flow outside: its TTL is the tunnel's. */
+ * tunnel is another one than the same flow outside: its TTL is the tunnel's; and in another network
+ * it is somebody else's. */
 static uint64_t hash_of(const struct ft_observation *o)
 {
     const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
-    uint64_t words[sizeof(o->tuple) / sizeof(uint64_t)], hash = o->rest && o->rest->has_outer;
+    uint64_t words[sizeof(o->tuple) / sizeof(uint64_t)];
+    uint64_t hash = (uint64_t)o->network << 1 | (o->rest && o->rest->has_outer);
 
     memcpy(words, &o->tuple, sizeof(words));
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {

@@ -89,7 +89,7 @@ void ft_detours_flow(struct ft_detours *d, const struct ft_join *join, const str
     struct standing *s;
     bool fresh;
 
-    if (flow->state == FT_PATH_RESOLVED ||
+    if (flow->state == FT_PATH_RESOLVED || flow->reason == FT_REASON_SEVERAL_NETWORKS ||
         !ft_detour_find(ev->size ? ev->list : ev->own, ev->count, t, flow->src_nic, flow->dst_nic,
                         WITHIN_MS, &detour))
         return;

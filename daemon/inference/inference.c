@@ -168,7 +168,8 @@ static uint32_t group_of(const struct ft_topology *t, const struct ft_flow *flow
     uint32_t group;
 
     if (ft_role_answers((enum ft_role)flow->role) || flow->src_nic == FT_NONE ||
-        flow->dst_nic == FT_NONE || ft_paths_length(t, flow->src_nic, flow->dst_nic) < 2)
+        flow->dst_nic == FT_NONE || flow->reason == FT_REASON_SEVERAL_NETWORKS ||
+        ft_paths_length(t, flow->src_nic, flow->dst_nic) < 2)
         return FT_NONE;
     nic = ft_topology_nic(t, flow->src_nic);
     if (nic->attach_count != 1)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "daemon/join/flow_networks.h"
 #include "daemon/join/flow_path.h"
 #include "daemon/join/join_impl.h"
 
@@ -33,6 +34,7 @@ struct ft_judging ft_join_judging(const struct ft_join *j, const struct ft_flow 
                                .known = known->hop_count ? known : NULL,
                                .known_since_ms = flow->path_since_ms,
                                .is_known = flow->state == FT_PATH_RESOLVED,
+                               .several = ft_flow_is_several(flow),
                                .first_ms = flow->first_ms,
                                .now_ms = now_ms};
 }

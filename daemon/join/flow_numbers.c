@@ -58,7 +58,7 @@ bool ft_join_answered(const struct ft_join *j, const struct ft_flow *flow, uint3
     const struct ft_flow *back = reverse_flow(j, flow, window);
     const struct ft_flow_numbers *numbers = back ? ft_flow_numbers(back) : NULL;
 
-    if (!back || back->evidence.count == 0)
+    if (!back || back->evidence.count == 0 || back->reason == FT_REASON_SEVERAL_NETWORKS)
         return false;
     /* Answers that are all positive have no numbers. */
     *naks = numbers ? numbers->slots[window & 1].naks : 0;

@@ -11,15 +11,20 @@
 #define UNITS(type) ((sizeof(type) + FT_FLOW_PART_UNIT - 1) / FT_FLOW_PART_UNIT)
 
 static const uint8_t units_of[FT_FLOW_PARTS] = {
-    [FT_FLOW_HOST] = UNITS(struct ft_flow_host), [FT_FLOW_TUNNEL] = UNITS(struct ft_flow_tunnel),
-    [FT_FLOW_MOVES] = UNITS(struct ft_moves),    [FT_FLOW_NUMBERS] = UNITS(struct ft_flow_numbers),
-    [FT_FLOW_PATH] = UNITS(struct ft_path),      [FT_FLOW_CLUMPS] = UNITS(struct ft_flow_clumps),
+    [FT_FLOW_HOST] = UNITS(struct ft_flow_host),
+    [FT_FLOW_TUNNEL] = UNITS(struct ft_flow_tunnel),
+    [FT_FLOW_MOVES] = UNITS(struct ft_moves),
+    [FT_FLOW_NUMBERS] = UNITS(struct ft_flow_numbers),
+    [FT_FLOW_PATH] = UNITS(struct ft_path),
+    [FT_FLOW_CLUMPS] = UNITS(struct ft_flow_clumps),
+    [FT_FLOW_NETWORKS] = UNITS(struct ft_flow_networks),
 };
 
 _Static_assert(sizeof(struct ft_flow_parts) == FT_FLOW_PART_UNIT, "what begins the parts");
 _Static_assert(1 + UNITS(struct ft_flow_host) + UNITS(struct ft_flow_tunnel) +
                        UNITS(struct ft_moves) + UNITS(struct ft_flow_numbers) +
-                       UNITS(struct ft_path) + UNITS(struct ft_flow_clumps) <=
+                       UNITS(struct ft_path) + UNITS(struct ft_flow_clumps) +
+                       UNITS(struct ft_flow_networks) <=
                    UINT8_MAX,
                "parts of a flow");
 

@@ -9,6 +9,7 @@
 
 #include "daemon/join/flow_follow.h"
 #include "daemon/join/flow_host.h"
+#include "daemon/join/flow_networks.h"
 #include "daemon/join/flow_numbers.h"
 #include "daemon/join/flow_path.h"
 #include "daemon/join/hints.h"
@@ -220,7 +221,7 @@ static void finish_volume(const struct ft_join *j, struct ft_flow *flow, uint32_
                              ft_outages_had(j->outages));
     if (volume.bytes == 0 && sent == 0)
         return;
-    if (ft_flow_number(j, flow, window, volume.samples, &volume.bytes))
+    if (!ft_flow_is_several(flow) && ft_flow_number(j, flow, window, volume.samples, &volume.bytes))
         by = FT_RATE_PSN;
     flow->bytes_by = (uint8_t)(sent ? FT_RATE_HOST : by);
     flow->bytes = sent ? sent : volume.bytes;
@@ -274,7 +275,8 @@ bool ft_join_age(struct ft_join *j, struct ft_flow *flow, uint32_t window, int64
     finish_volume(j, flow, window);
     /* That the close comes later changes nothing. */
     now_ms = now_ms < due_ms ? now_ms : due_ms;
-    if (ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
+    if (ft_flow_age_networks(j, flow, window, now_ms) ||
+        ft_evidence_forget(&flow->evidence, now_ms - j->config.evidence_ms) ||
         flow->state == FT_PATH_PARTIAL || flow->state == FT_PATH_MULTIPATH || is_uncertain(j, flow))
         ft_join_judge_now(j, flow, now_ms);
     had = ft_flow_beside(flow);

@@ -57,8 +57,9 @@ struct ft_observation {
     struct ft_ip agent;
     uint32_t in_ifindex; /* 0: not known */
     uint32_t out_ifindex;
-    uint32_t source; /* who took the samples, as in struct ft_sighting */
-    uint8_t point;   /* where in the switch, enum of fabrictrace.proto */
+    uint32_t source;  /* who took the samples, as in struct ft_sighting */
+    uint32_t network; /* that the tunnel names (VNI), and 1; 0: none */
+    uint8_t point;    /* where in the switch, enum of fabrictrace.proto */
     bool source_routed;
     int64_t start_ms;     /* of the interval that they were added up over; 0: not known */
     uint32_t interval_ms; /* likewise, its length */
@@ -149,6 +150,13 @@ struct ft_flow_tunnel {
     uint8_t learnt_in;     /* likewise */
 };
 
+/* The networks that samples name, as in struct ft_observation, see flow_networks.h. */
+struct ft_flow_networks {
+    uint32_t network, other;   /* of the newest sample, and of the newest that names another one */
+    int64_t last_ms, other_ms; /* when they were taken; 0: there was no other */
+    bool several;              /* so that nobody knows whose samples are whose */
+};
+
 /* An interval of which samples come in. */
 struct ft_flow_interval {
     uint64_t links; /* with samples, by their position in the group */
@@ -176,12 +184,13 @@ struct ft_flow_clumps {
 
 /* What some flows have, in one allocation. */
 enum ft_flow_part {
-    FT_FLOW_HOST,    /* a host reported it */
-    FT_FLOW_TUNNEL,  /* the last one that it was seen in */
-    FT_FLOW_MOVES,   /* paths that it left in the open windows */
-    FT_FLOW_NUMBERS, /* none also where there is no memory for them */
-    FT_FLOW_PATH,    /* the last resolved one, where its links do not say all of it */
-    FT_FLOW_CLUMPS,  /* it is sprayed */
+    FT_FLOW_HOST,     /* a host reported it */
+    FT_FLOW_TUNNEL,   /* the last one that it was seen in */
+    FT_FLOW_MOVES,    /* paths that it left in the open windows */
+    FT_FLOW_NUMBERS,  /* none also where there is no memory for them */
+    FT_FLOW_PATH,     /* the last resolved one, where its links do not say all of it */
+    FT_FLOW_CLUMPS,   /* it is sprayed */
+    FT_FLOW_NETWORKS, /* samples named one */
     FT_FLOW_PARTS,
 };
 
@@ -267,6 +276,11 @@ static inline struct ft_flow_tunnel *ft_flow_tunnel(const struct ft_flow *flow)
     return ft_flow_part(flow, FT_FLOW_TUNNEL);
 }
 
+static inline struct ft_flow_networks *ft_flow_networks(const struct ft_flow *flow)
+{
+    return ft_flow_part(flow, FT_FLOW_NETWORKS);
+}
+
 static inline struct ft_moves *ft_flow_moves(const struct ft_flow *flow)
 {
     return ft_flow_part(flow, FT_FLOW_MOVES);
@@ -332,7 +346,8 @@ struct ft_join_stats {
     uint64_t reports[FT_JOIN_RESULTS];
     uint64_t unknown_switch; /* of the observations that were joined */
     uint64_t unknown_port;
-    uint64_t unnumbered_port; /* of these, those of switches whose ports have no ifIndex at all */
+    uint64_t unnumbered_port;  /* of these, those of switches whose ports have no ifIndex at all */
+    uint64_t several_networks; /* times that a flow was found to be several */
     uint64_t flows_new;
     uint64_t flows_removed;
 };

@@ -6,6 +6,7 @@
 
 #include "daemon/join/flow_clumps.h"
 #include "daemon/join/flow_host.h"
+#include "daemon/join/flow_networks.h"
 #include "daemon/join/flow_numbers.h"
 #include "daemon/join/flow_tunnel.h"
 #include "daemon/join/join_impl.h"
@@ -203,6 +204,8 @@ static void note_second(struct ft_flow *flow, struct ft_sighting *s, int64_t bef
  * that a further sample may resolve is judged once a second. */
 static bool is_news(const struct ft_flow *flow, bool fresh, bool another_second)
 {
+    if (ft_flow_is_several(flow))
+        return flow->reason != FT_REASON_SEVERAL_NETWORKS;
     return fresh || flow->reason == FT_REASON_CHANGING || flow->reason == FT_REASON_OFF_PATH ||
            (flow->state == FT_PATH_PARTIAL && another_second);
 }
@@ -237,6 +240,8 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
         at->switch_id = stranger(&o->agent);
     else
         ft_trust_named(&j->trust, j->t, at->switch_id, at->in, at->out, o->last_ms);
+    if (!ft_flow_take_network(j, flow, o->network, o->last_ms))
+        return FT_JOIN_TABLE_FULL;
     s = see(j, flow,
             &(struct ft_seen){at->switch_id, at->in, at->out, o->source, o->first_ms, o->last_ms,
                               ft_join_is_full(j)},
@@ -285,7 +290,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     const struct ft_flow_host *host;
     struct ft_sighting *s;
     struct ft_flow *flow;
-    bool another_second;
+    bool another_second, several;
     int64_t before_ms;
 
     if (result == FT_JOIN_LATE && j->recalling)
@@ -311,14 +316,17 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
         ft_outages_add(j->outages, switch_id, window, o->first_ms, o->last_ms, o->samples);
         ft_trust_named(&j->trust, j->t, switch_id, in, out, o->last_ms);
     }
-    s = see(j, flow,
-            &(struct ft_seen){switch_id, in, out, o->source, o->first_ms, o->last_ms,
-                              ft_join_is_full(j)},
-            &before_ms);
+    s = ft_flow_take_network(j, flow, o->network, o->last_ms)
+            ? see(j, flow,
+                  &(struct ft_seen){switch_id, in, out, o->source, o->first_ms, o->last_ms,
+                                    ft_join_is_full(j)},
+                  &before_ms)
+            : NULL;
     if (!s) {
         flow->left_out |= 1u << (window & 1) & 3u;
         return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
     }
+    several = ft_flow_is_several(flow);
     if (is_in_time(j, o->first_ms))
         ft_sighting_set_in_time(s);
     if (ft_sighting_samples(s, window & 1) == 0)
@@ -327,13 +335,14 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     note_second(flow, s, before_ms, o->last_ms, window & 1);
     ft_sighting_add_bytes(s, window & 1, o->bytes);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
-    ft_flow_take_clumps(j, flow, o, in, out, window, another_second);
+    if (!several)
+        ft_flow_take_clumps(j, flow, o, in, out, window, another_second);
     note_time(j, flow, o);
     ft_flow_take_tunnel(j, flow, o, in, out);
     if (o->rest && ft_is_port(out))
         ft_port_depths_add(&j->depths[out], window, o->rest);
     note_route(flow, o->source_routed);
-    if (o->numbered)
+    if (o->numbered && !several)
         ft_flow_take_numbers(j, flow, o->numbered, window & 1);
     note_role(flow, o->data_samples, o->ack_samples, o->cnp_samples);
     if (ft_is_port(out))
@@ -341,7 +350,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     if (ft_is_port(in) && j->hooks.entered && ft_topology_port(j->t, in)->peer == FT_NONE)
         j->hooks.entered(j->hooks.arg, o, flow, in);
     host = ft_flow_host(flow);
-    if (host && host->job && j->hooks.of_job)
+    if (host && host->job && j->hooks.of_job && !several)
         j->hooks.of_job(j->hooks.arg, o, host->job);
     if (is_news(flow, before_ms == INT64_MIN, another_second))
         ft_join_judge_now(j, flow, j->heard_ms);

@@ -413,6 +413,20 @@ static void fill_ranks(Fabrictrace__Path *out, struct parts *parts, const struct
     out->rank_candidates = parts->pair_list;
 }
 
+/* True: it is several flows, of which no rate, host or rank is that of the others. */
+static bool fill_networks(Fabrictrace__Path *out, const struct ft_flow *flow)
+{
+    const struct ft_flow_networks *n = ft_flow_networks(flow);
+
+    if (!n)
+        return false;
+    out->has_vni = true;
+    out->vni = n->network - 1;
+    out->has_other_vni = n->several;
+    out->other_vni = n->several ? n->other - 1 : 0;
+    return n->several;
+}
+
 void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
                   struct ft_flow *flow, const struct ft_span *span)
 {
@@ -426,6 +440,7 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     Fabrictrace__Path out = FABRICTRACE__PATH__INIT;
     const struct ft_flow_tunnel *tunnel = ft_flow_tunnel(flow);
     struct parts parts;
+    bool several;
 
     out.has_window_start_ms = out.has_window_end_ms = true;
     out.window_start_ms = (uint64_t)span->start_ms;
@@ -433,7 +448,8 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     out.fabric = text(ft_topology_fabric(ft_join_topology(join)));
     ft_emit_tuple(&parts.flow, &flow->tuple);
     out.flow = &parts.flow;
-    if (tunnel) {
+    several = fill_networks(&out, flow);
+    if (tunnel && !several) {
         ft_emit_tuple(&parts.outer, &tunnel->outer);
         out.outer = &parts.outer;
     }
@@ -442,11 +458,13 @@ void ft_emit_path(const struct ft_emitter *emitter, const struct ft_join *join,
     out.role = roles[flow->role];
     fill_judgement(&out, &parts, join, flow);
     fill_time(&out, join, flow, span);
-    fill_rate(&out, flow, span);
-    out.src_host = text(ft_flow_src_host(join, flow));
-    out.dst_host = text(ft_flow_dst_host(join, flow));
-    fill_host(&out, &parts, flow);
-    fill_ranks(&out, &parts, join, flow);
+    if (!several) {
+        fill_rate(&out, flow, span);
+        out.src_host = text(ft_flow_src_host(join, flow));
+        out.dst_host = text(ft_flow_dst_host(join, flow));
+        fill_host(&out, &parts, flow);
+        fill_ranks(&out, &parts, join, flow);
+    }
     out.has_first_seen_ms = true;
     out.first_seen_ms = (uint64_t)flow->first_ms;
     record.kind_case = FABRICTRACE__RECORD__KIND_PATH;

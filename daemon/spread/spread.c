@@ -281,7 +281,8 @@ void ft_spread_flow(struct ft_spread *s, const struct ft_join *join, const struc
     uint32_t groups[GROUPS_MAX];
     size_t n;
 
-    if (ft_role_answers(flow->role) || flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE)
+    if (ft_role_answers(flow->role) || flow->src_nic == FT_NONE || flow->dst_nic == FT_NONE ||
+        flow->reason == FT_REASON_SEVERAL_NETWORKS)
         return;
     /* Where samples found no room, a link without any may have had some. */
     if (flow->left_out & 1u << slot)

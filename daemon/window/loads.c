@@ -426,6 +426,20 @@ static bool add_parts(struct ft_loads *l, const struct ft_loads_config *config,
     return placed;
 }
 
+/* Several flows: which links they load is not known, nor whose ends are whose. */
+static void add_several(struct ft_loads *l, const struct ft_loads_config *config,
+                        const struct ft_topology *t, const struct ft_flow *flow,
+                        const struct ft_rate *rate)
+{
+    static const struct ft_path nothing = {.hop_count = 0};
+
+    if (!is_counted(config, t, flow, &nothing, rate))
+        return;
+    l->flows++;
+    l->bytes += (double)flow->bytes;
+    leave_unplaced(l, t, flow, NULL, 0);
+}
+
 int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
                  const struct ft_join *join, struct ft_flow *flow, uint32_t index)
 {
@@ -446,6 +460,10 @@ int ft_loads_add(struct ft_loads *l, const struct ft_loads_config *config,
     size_t n = 0;
     int rc = 0;
 
+    if (flow->reason == FT_REASON_SEVERAL_NETWORKS) {
+        add_several(l, config, t, flow, &rate);
+        return 0;
+    }
     if (flow->state == FT_PATH_MULTIPATH) {
         n = ft_evidence_shares(&flow->evidence, t, flow->src_nic, flow->dst_nic,
                                ft_slot_of(flow->bytes_window), shares, SHARES_MAX);

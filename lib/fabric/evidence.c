@@ -355,6 +355,7 @@ const char *ft_reason_name(enum ft_reason reason)
         [FT_REASON_CHANGING] = "changing",
         [FT_REASON_UNCONFIRMED] = "unconfirmed",
         [FT_REASON_FEW_SAMPLES] = "few_samples",
+        [FT_REASON_SEVERAL_NETWORKS] = "several_networks",
     };
 
     return names[reason];

@@ -269,13 +269,14 @@ enum ft_reason {
     FT_REASON_NO_SAMPLES,
     FT_REASON_UNKNOWN_SOURCE, /* the topology has no NIC with this address */
     FT_REASON_UNKNOWN_DESTINATION,
-    FT_REASON_UNKNOWN_SWITCH, /* only exporters that the topology does not know saw it */
-    FT_REASON_NO_ROUTE,       /* the topology has no way between the ends */
-    FT_REASON_OFF_PATH,       /* seen at a switch that no equal-cost path crosses */
-    FT_REASON_AMBIGUOUS,      /* partial: samples leave several paths, or are too far apart */
-    FT_REASON_CHANGING,       /* partial: a change of path is not complete */
-    FT_REASON_UNCONFIRMED,    /* partial: a link of the only path left is not confirmed */
-    FT_REASON_FEW_SAMPLES,    /* partial: flows are sprayed here, and few samples show one path */
+    FT_REASON_UNKNOWN_SWITCH,   /* only exporters that the topology does not know saw it */
+    FT_REASON_NO_ROUTE,         /* the topology has no way between the ends */
+    FT_REASON_OFF_PATH,         /* seen at a switch that no equal-cost path crosses */
+    FT_REASON_AMBIGUOUS,        /* partial: samples leave several paths, or are too far apart */
+    FT_REASON_CHANGING,         /* partial: a change of path is not complete */
+    FT_REASON_UNCONFIRMED,      /* partial: a link of the only path left is not confirmed */
+    FT_REASON_FEW_SAMPLES,      /* partial: flows are sprayed here, and few samples show one path */
+    FT_REASON_SEVERAL_NETWORKS, /* flows of several networks have its 5-tuple */
 };
 
 struct ft_evidence_policy {
@@ -294,6 +295,7 @@ struct ft_judging {
     const struct ft_path *known; /* the path so far; NULL, or without hops: none is known */
     int64_t known_since_ms;
     bool is_known;    /* it has been the path without interruption */
+    bool several;     /* the evidence is of several flows */
     int64_t first_ms; /* when the flow was first seen */
     int64_t now_ms;
 };

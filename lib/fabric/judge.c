@@ -529,6 +529,10 @@ void ft_evidence_judge(const struct ft_evidence *ev, const struct ft_judging *by
     struct ft_trial trial;
 
     *out = (struct ft_judgement){.path.hop_count = 0};
+    if (by->several) {
+        conclude(out, FT_PATH_UNRESOLVED, FT_REASON_SEVERAL_NETWORKS);
+        return;
+    }
     if (!are_ends_known(by, out))
         return;
     ft_trial_init(&trial, ev, by);

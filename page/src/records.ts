@@ -59,6 +59,8 @@ export interface Path {
     time_ms?: number;
     outer?: Flow;
     source_routed?: boolean;
+    vni?: number;
+    other_vni?: number;
     rank_candidates?: { comm_id?: string; src_rank?: number; dst_rank?: number }[];
     pairing?: { by?: string; host?: string; device?: string; qp?: number; withdrawn?: boolean };
 }

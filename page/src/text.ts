@@ -177,6 +177,8 @@ const REASONS: Record<string, string> = {
 export function whyNot(path: Path): string {
     if (path.reason === 'unknown_source') return `the topology does not know ${path.flow?.src ?? 'its source'}`;
     if (path.reason === 'unknown_destination') return `the topology does not know ${path.flow?.dst ?? 'its destination'}`;
+    if (path.reason === 'several_networks')
+        return `flows of the networks (VNI) ${path.vni ?? 0} and ${path.other_vni ?? 0} have its 5-tuple`;
     return REASONS[path.reason ?? ''] ?? path.reason ?? '';
 }
 

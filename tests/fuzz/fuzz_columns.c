@@ -104,6 +104,7 @@ static void compare(void *arg, const struct ft_observed *o)
                        o->frame_max_bytes == e->o.frame_max_bytes,
                    "the same lengths of frames");
     ft_fuzz_assert(o->source_routed == e->o.source_routed, "the same kind of path");
+    ft_fuzz_assert(o->has_vni == e->o.has_vni && o->vni == e->o.vni, "the same network");
 }
 
 static void other(void *arg, const Fabrictrace__Record *record)

@@ -65,6 +65,7 @@ SHOWN = {
     "explain-likely": ["explain", FLOW],
     "explain-probed": ["explain", FLOW],
     "explain-unresolved": ["explain", FLOW],
+    "explain-networks": ["explain", FLOW],
     "explain-lossy": ["explain", FLOW],
     "explain-link": ["explain", "leaf2/Ethernet54"],
     "explain-link-lossy": ["explain", "leaf2/Ethernet54"],

@@ -14,6 +14,7 @@ static const size_t bytes[FT_FLOW_PARTS] = {
     [FT_FLOW_NUMBERS] = sizeof(struct ft_flow_numbers),
     [FT_FLOW_PATH] = sizeof(struct ft_path),
     [FT_FLOW_CLUMPS] = sizeof(struct ft_flow_clumps),
+    [FT_FLOW_NETWORKS] = sizeof(struct ft_flow_networks),
 };
 
 /* Each part is all of one letter. */

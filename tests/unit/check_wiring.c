@@ -117,6 +117,24 @@ START_TEST(one_end_alone_confirms_nothing)
 }
 END_TEST
 
+/* What one spine has is of another network: a flow that both ends have is not the same one. */
+START_TEST(a_flow_of_another_network_is_another_one)
+{
+    begin(leaf_spine(), &rig_config);
+    for (uint32_t i = 0; i < RIG_SWITCHES; i++)
+        network[i] = i == RIG_LEAVES ? 5003 : 5002;
+    rig_run(w, 30, changed, NULL);
+    for (uint32_t l = 0; l < RIG_LEAVES; l++) {
+        char leaf[16];
+
+        snprintf(leaf, sizeof(leaf), "leaf%u", l);
+        ck_assert(!confirms(leaf, "up0"));
+        ck_assert(confirms(leaf, "up1"));
+    }
+    end();
+}
+END_TEST
+
 /* Hosts send with a TTL that does not tell whether their switch counted it down before it sampled:
  * then flows of one direction find no link, however long, and those of both do. Where flows go to
  * higher numbers alone, only leaf1 both sends and receives. */
@@ -375,8 +393,8 @@ START_TEST(who_is_not_listed_has_a_share)
 END_TEST
 
 FT_UNIT_MAIN("wiring", samples_of_both_ends_confirm_a_link, one_end_alone_confirms_nothing,
-             a_link_needs_flows_of_both_directions, a_contradiction_alone_is_news,
-             a_contradicted_link_is_news_and_not_confirmed,
+             a_flow_of_another_network_is_another_one, a_link_needs_flows_of_both_directions,
+             a_contradiction_alone_is_news, a_contradicted_link_is_news_and_not_confirmed,
              a_confirmed_link_is_contradicted_once_it_is_swapped,
              a_link_that_the_topology_misses_is_news, news_goes_by_the_present_topology,
              an_open_port_is_reported_after_a_minute, another_topology_is_judged_at_once,

@@ -23,7 +23,7 @@ TESTS += tests/unit/check_cli_alone.py tests/unit/check_cli_chosen.py tests/unit
 EXTRA_DIST += tests/unit/check_cli_alone.py tests/unit/check_cli_chosen.py tests/unit/check_top.py tests/unit/cli_rig.py
 EXTRA_DIST += tests/unit/check_cli.py tests/unit/check_completion.py
 cli_answers = doctor doctor-hosts doctor-none events events-all events-none explain explain-group \
-	explain-inferred explain-job explain-lag explain-likely explain-link explain-link-lossy explain-lossy explain-multipath explain-paired explain-partial explain-probed explain-unresolved imbalance imbalance-partial imbalance-seen history history-flow history-group links matrix paths qps qps-none diagnoses diagnoses-none hash hash-none spread spread-none rhythm rhythm-none plans plans-none moves moves-none probes probes-none \
+	explain-inferred explain-job explain-lag explain-likely explain-link explain-link-lossy explain-lossy explain-multipath explain-networks explain-paired explain-partial explain-probed explain-unresolved imbalance imbalance-partial imbalance-seen history history-flow history-group links matrix paths qps qps-none diagnoses diagnoses-none hash hash-none spread spread-none rhythm rhythm-none plans plans-none moves moves-none probes probes-none \
 	ranks ranks-none topology topology-export topology-samples
 EXTRA_DIST += $(cli_answers:%=tests/unit/cli/%.json) $(cli_answers:%=tests/unit/cli/%.txt) \
 	tests/unit/cli/top.txt

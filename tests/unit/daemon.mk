@@ -527,6 +527,13 @@ tests_unit_check_flow_path_SOURCES = tests/unit/check_flow_path.c tests/unit/lea
 tests_unit_check_flow_path_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_flow_path_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_flow_networks
+TESTS += tests/unit/check_flow_networks
+tests_unit_check_flow_networks_SOURCES = tests/unit/check_flow_networks.c tests/unit/join_rig.h \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_flow_networks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_flow_networks_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_flow_tunnel
 TESTS += tests/unit/check_flow_tunnel
 tests_unit_check_flow_tunnel_SOURCES = tests/unit/check_flow_tunnel.c tests/unit/join_rig.h \

@@ -23,10 +23,11 @@ static const struct ft_crossings_config rig_config = {
     .flows_max = 1000, .ports_max = 100, .rate_max = 100000};
 
 static uint32_t plug[RIG_LEAVES][RIG_SPINES];
-static bool silent[RIG_SWITCHES]; /* sends no samples */
-static bool one_way;              /* flows go to leaves of higher numbers alone */
-static bool untold;               /* samples do not tell the TTL */
-static uint8_t first_ttl;         /* that hosts send with */
+static bool silent[RIG_SWITCHES];      /* sends no samples */
+static uint32_t network[RIG_SWITCHES]; /* that its samples name, as in ft_observation */
+static bool one_way;                   /* flows go to leaves of higher numbers alone */
+static bool untold;                    /* samples do not tell the TTL */
+static uint8_t first_ttl;              /* that hosts send with */
 static int64_t rig_ms;
 
 static inline void rig_reset(void)
@@ -35,6 +36,7 @@ static inline void rig_reset(void)
         for (uint32_t u = 0; u < RIG_SPINES; u++)
             plug[l][u] = u;
     memset(silent, 0, sizeof(silent));
+    memset(network, 0, sizeof(network));
     one_way = untold = false;
     first_ttl = 64;
     rig_ms = RIG_START_MS;
@@ -58,6 +60,7 @@ static inline void rig_see(struct ft_wiring *w, const struct ft_tuple *tuple, ui
                                      .agent = leafspine_switch_ip(id),
                                      .in_ifindex = in,
                                      .out_ifindex = out,
+                                     .network = network[id],
                                      .first_ms = rig_ms,
                                      .last_ms = rig_ms + 900,
                                      .samples = 2};

@@ -3,7 +3,7 @@ daemon_goldens = tests/golden/daemon/replay.py tests/golden/daemon/badinput.py \
 	tests/golden/daemon/live.py tests/golden/daemon/discovery.py \
 	tests/golden/daemon/crossings.py tests/golden/daemon/blame.py \
 	tests/golden/daemon/lag.py tests/golden/daemon/pairing.py \
-	tests/golden/daemon/tunnel.py tests/golden/daemon/usid.py \
+	tests/golden/daemon/networks.py tests/golden/daemon/tunnel.py tests/golden/daemon/usid.py \
 	tests/golden/daemon/blind.py tests/golden/daemon/portdown.py \
 	tests/golden/daemon/detour.py tests/golden/daemon/identity.py \
 	tests/golden/daemon/connection.py tests/golden/daemon/checks.py \
