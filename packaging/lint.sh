@@ -180,14 +180,18 @@ fortify_level()
 }
 programs=("$builddir"/*/fabrictrace-agent "$builddir"/*/fabrictraced "$builddir"/*/fabrictrace-switchpoll
     "$builddir"/cli/fabrictrace)
+shared=("$builddir"/agent/nccl/libnccl-profiler-fabrictrace.so)
+# The wrap is built where there is libibverbs.
+grep -q '^HAVE_VERBS_TRUE = *#' "$builddir/Makefile" || shared+=("$builddir"/agent/shim/libibverbs.so)
 if [ "$(make_value SANITIZED)$(make_value COVERAGE)" = 0no ] && needs nm "_FORTIFY_SOURCE"; then
     judge "level of _FORTIFY_SOURCE" fortify_level
     for program in "${programs[@]}"; do
         judge "$program" fortified "$program"
     done
-    for program in "${programs[@]}" "$builddir"/agent/nccl/libnccl-profiler-fabrictrace.so \
-        "$builddir"/agent/shim/libibverbs.so; do
-        [ ! -e "$program" ] || judge "$program" hardened "$program"
+fi
+if needs readelf "hardening"; then
+    for program in "${programs[@]}" "${shared[@]}"; do
+        judge "$program" hardened "$program"
     done
 fi
 # The example of a daemon is one that it accepts.

@@ -148,7 +148,7 @@ class Work:
     def __init__(self, programs, rng, numbered=True, mice=MICE):
         self.programs, self.rng, self.sent, self.mice = programs, rng, Sent(), mice
         self.exporters = [Exporter(n + 1) for n in range(LEAVES + SPINES)]
-        self.alive = {}
+        self.alive, self.renews = {}, True  # elephants; whether others follow them
         self.sports = iter(range(40000, 60000))
         self.over, self.error = threading.Event(), None
         self.peer = programs.peer(OTHER_HOST) if numbered else None
@@ -219,7 +219,7 @@ class Work:
         now = time.monotonic()
         for slot in range(LEAVES * SPINES):
             flow = self.alive.get(slot)
-            if flow and now - flow.born_s < ELEPHANT_S:
+            if flow and (not self.renews or now - flow.born_s < ELEPHANT_S):
                 continue
             leaf, spine = slot // SPINES + 1, slot % SPINES + 1
             flow = Flow((leaf, self.rng.randint(1, 2)), (leaf % LEAVES + 1, self.rng.randint(1, 2)),

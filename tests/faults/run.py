@@ -5,8 +5,9 @@
 usage: run.py [--build FOLDER] [--for TIME] [--kills N] [--seed N] [SCENARIO...]   these, or all
        run.py --list                   what there is, and what each fault did before
 
---for (90s, 10m, 1h) is the length of the scenario siege, --kills how often each program is killed in
-kills; what they draw follows from the seed that they print.
+--for (90s, 10m, 1h) is the length of the scenarios siege, links, reloads and spoofed, and of kills where
+--kills does not say how often each program is killed there; what they draw follows from the seed that they
+print.
 
 A scenario is a file in scenarios/, named as the scenario, and in local.mk. The head of its text says
 what the fault did before it was mended; run(folder) gets an empty folder and judges by check(),
@@ -138,7 +139,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=Path, default=".", help="build folder")
     parser.add_argument("--list", action="store_true", help="what there is")
-    parser.add_argument("--for", type=seconds_of, dest="seconds", help="length of the siege")
+    parser.add_argument("--for", type=seconds_of, dest="seconds", help="length of siege, kills and others")
     parser.add_argument("--kills", type=int, help="of each program")
     parser.add_argument("--seed", type=int, help="of siege and kills")
     parser.add_argument("--one", help=argparse.SUPPRESS)

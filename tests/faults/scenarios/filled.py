@@ -99,7 +99,8 @@ def new_poller(folder, interval):
     poller = rig.Poller(folder)
     poller.command = poller.command[:1]
     poller.config.write_text(
-        poller.config.read_text().replace("fold_interval: 200ms", f"fold_interval: {interval}\nfold_longest: {interval}")
+        poller.config.read_text().replace("fold_interval: 200ms",
+                                          f"fold_interval: {interval}\nfold_longest: {interval}")
         + f"memory_max: {POLLER_MEMORY}\nexporters_max: {EXPORTERS}\ndaemon:\n  endpoint: {AWAY}\n")
     return poller
 

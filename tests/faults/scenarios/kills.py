@@ -3,8 +3,11 @@
 then, and nothing may be told wrong, told twice or counted twice afterwards. That had been tried of the
 agent with a job alone.
 
-Each program is killed three times, or as often as run.py --kills says."""
+Each program is killed three times, or as often as run.py --kills says; else as long as --for says."""
+import math
+import os
 import time
+from collections import Counter
 
 import honest
 import judged
@@ -15,17 +18,20 @@ KILLS = 3
 PAUSE_S = 2.5  # at most, from a start to the next kill
 MICE = 100     # a tick of half a second
 JOB_US = 5000  # between operations
+# By when paths are there again: the window of a start is partial, and one more may miss a sample.
+AGAIN_S = 6
 
 
 class Lives:
     """Kills and starts again; keeps what each daemon left."""
 
     def __init__(self, programs):
-        self.programs, self.outs = programs, []
+        self.programs, self.outs, self.killed = programs, [], Counter()
 
     def end(self, program):
         self.programs.note_peaks()
         program.kill()
+        self.killed[program.name] += 1
         if program is self.programs.daemon:
             self.keep()
         program.start()
@@ -35,6 +41,42 @@ class Lives:
         out = self.programs.daemon.out
         if out.exists():
             self.outs.append(out.rename(out.with_suffix(f".{len(self.outs)}")))
+
+
+def turns(programs, rng):
+    """Whom to kill, fabrictraced last: as often as --kills says, else as long as --for does."""
+    ends = time.monotonic() + (0 if "FT_SIEGE_KILLS" in os.environ else honest.asked("FT_SIEGE_SECONDS", 0))
+    kills = int(honest.asked("FT_SIEGE_KILLS", KILLS))
+    while True:
+        some = programs.all * kills
+        some.remove(programs.daemon)
+        rng.shuffle(some)
+        yield from some
+        yield programs.daemon
+        if time.monotonic() >= ends:
+            return
+
+
+def told_again(programs, since_ms):
+    """{elephant: the first window since then in which its path is known}"""
+    first = {}
+    for r in programs.daemon.records():
+        if r["schema"] == "fabrictrace.path.v1" and r["state"] == "resolved" and r["window_start_ms"] >= since_ms:
+            flow = r["flow"]
+            first.setdefault((flow["src"], flow["dst"], flow["sport"]), r["window_start_ms"])
+    return first
+
+
+def outage(programs, work):
+    """After the last kill, when all are there again."""
+    work.renews = False
+    since_ms = time.time() * 1000
+    want = {flow.key for flow in list(work.alive.values())}
+    until(f"{len(want)} paths are told again", lambda: want and want <= set(told_again(programs, since_ms)))
+    first = told_again(programs, since_ms)
+    took_s = max(first.get(key, math.inf) - since_ms for key in want) / 1000
+    check(f"{len(want)} elephants have a path {took_s:.1f} s after the last kill at the latest",
+          took_s < kit.rig.speed.limit(AGAIN_S))
 
 
 def judge(programs, work, lives, calls):
@@ -57,7 +99,6 @@ def judge(programs, work, lives, calls):
 def run(folder):
     honest.own_network()
     rng = honest.new_rng()
-    kills = int(honest.asked("FT_SIEGE_KILLS", KILLS))
     # Bytes that came twice would show in whichever window.
     programs = honest.Programs(folder, "path_refresh: 2s\n")
     work, lives = None, Lives(programs)
@@ -65,19 +106,18 @@ def run(folder):
         programs.start()
         programs.start_job(JOB_US)
         work = honest.Work(programs, rng, numbered=False, mice=MICE)
-        turns = programs.all * kills
-        rng.shuffle(turns)
-        for program in turns:
+        for program in turns(programs, rng):
             time.sleep(rng.random() * PAUSE_S)
             lives.end(program)
         programs.connected()
-        time.sleep(PAUSE_S)
+        outage(programs, work)
         work.stop()
         calls = programs.end_job()
         programs.settle()
         programs.stop()
         lives.keep()
-        equal("kills", len(lives.outs), kills + 1)
+        check(f"each was killed {len(lives.outs) - 1} times", set(lives.killed.values()) == {len(lives.outs) - 1}
+              and len(lives.killed) == len(programs.all), lives.killed)
         judge(programs, work, lives, calls)
     finally:
         if work:
