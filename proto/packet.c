@@ -51,6 +51,9 @@ enum {
 #define RELIABLE_DATA 0x20d9efff
 #define RELIABLE_ACK  0x10061000
 
+#define UC_DATA 0x00000fff /* SEND and WRITE */
+#define UD_DATA 0x00000030 /* SEND only */
+
 /* Of them, as above: what bears the number of a READ, and an ACK. */
 #define READ_REQUEST   (1u << 0x0c)
 #define READ_RESPONSES 0x0001e000
@@ -58,14 +61,38 @@ enum {
 #define XRC_ACK        0xb1
 /* RC, UC, XRC: one queue pair at each end, whose packets are numbered one by one. */
 #define TRANSPORTS_NUMBERED (1u << 0 | 1u << 1 | 1u << 5)
+#define TRANSPORTS_RELIABLE (1u << 0 | 1u << 2 | 1u << 5)
+
+/* As constants: a table of them is cheaper than asking each sample. */
+#define OPCODE_BIT(op) (1u << ((op)&0x1f))
+#define IN(op, set)    ((set) >> ((op) >> 5) & 1)
+#define IS_DATA(op)                                                                                \
+    (OPCODE_BIT(op) & (IN(op, TRANSPORTS_RELIABLE) ? RELIABLE_DATA                                 \
+                       : (op) >> 5 == 1            ? UC_DATA                                       \
+                       : (op) >> 5 == 3            ? UD_DATA                                       \
+                                                   : 0))
+#define PSN_KIND(op)                                                                               \
+    (!IN(op, TRANSPORTS_NUMBERED)      ? (IS_DATA(op) ? FT_PSN_OTHER : FT_PSN_NONE)                \
+     : OPCODE_BIT(op) & READ_RESPONSES ? FT_PSN_RESPONSE                                           \
+     : OPCODE_BIT(op) & READ_REQUEST   ? FT_PSN_READ                                               \
+     : IS_DATA(op)                     ? FT_PSN_REQUEST                                            \
+                                       : FT_PSN_NONE)
+#define PSN_KINDS_4(op) PSN_KIND(op), PSN_KIND((op) + 1), PSN_KIND((op) + 2), PSN_KIND((op) + 3)
+#define PSN_KINDS_16(op)                                                                           \
+    PSN_KINDS_4(op), PSN_KINDS_4((op) + 4), PSN_KINDS_4((op) + 8), PSN_KINDS_4((op) + 12)
+#define PSN_KINDS_64(op)                                                                           \
+    PSN_KINDS_16(op), PSN_KINDS_16((op) + 16), PSN_KINDS_16((op) + 32), PSN_KINDS_16((op) + 48)
+
+const uint8_t ft_psn_kinds[256] = {PSN_KINDS_64(0), PSN_KINDS_64(64), PSN_KINDS_64(128),
+                                   PSN_KINDS_64(192)};
 
 enum ft_bth_class ft_bth_class_of(uint8_t opcode)
 {
     static const struct {
         uint32_t data, ack;
     } transports[8] = {
-        [0] = {RELIABLE_DATA, RELIABLE_ACK},      [1] = {0x00000fff, 0}, /* UC: SEND and WRITE */
-        [2] = {RELIABLE_DATA, RELIABLE_ACK},      [3] = {0x00000030, 0}, /* UD: SEND only */
+        [0] = {RELIABLE_DATA, RELIABLE_ACK},      [1] = {UC_DATA, 0},
+        [2] = {RELIABLE_DATA, RELIABLE_ACK},      [3] = {UD_DATA, 0},
         [4] = {0, 1u << (BTH_OPCODE_CNP & 0x1f)}, [5] = {RELIABLE_DATA, RELIABLE_ACK},
     };
     uint32_t bit = 1u << (opcode & 0x1f);
@@ -75,6 +102,13 @@ enum ft_bth_class ft_bth_class_of(uint8_t opcode)
     if (!(transports[opcode >> 5].ack & bit))
         return FT_BTH_NONE;
     return opcode == BTH_OPCODE_CNP ? FT_BTH_CNP : FT_BTH_ACK;
+}
+
+/* The AETH of an ACK follows its BTH at once. Apart, since few samples are ACKs: decode_bth() is
+ * put into who calls it without this. */
+static __attribute__((noinline)) uint8_t read_syndrome(struct ft_reader *r)
+{
+    return ft_reader_left(r) > 0 ? ft_read_u8(r) : FT_AETH_PLAIN;
 }
 
 /* IBTA volume 1 section 9.2. Whatever does not look like a BTH leaves the packet without one. */
@@ -91,23 +125,8 @@ static inline void decode_bth(struct ft_reader *r, struct ft_packet *k)
     k->dst_qp = ft_be32_at(h + 4) & 0xffffff;
     k->psn = ft_be32_at(h + 8) & 0xffffff;
     k->syndrome = FT_AETH_PLAIN;
-    /* The AETH of an ACK follows its BTH at once. */
-    if ((h[0] == RC_ACK || h[0] == XRC_ACK) && ft_reader_left(r) > 0)
-        k->syndrome = ft_read_u8(r);
-}
-
-enum ft_psn_kind ft_psn_kind_of(uint8_t opcode)
-{
-    uint32_t bit = 1u << (opcode & 0x1f);
-    bool connected = 1u << (opcode >> 5) & TRANSPORTS_NUMBERED;
-
-    if (!connected)
-        return ft_bth_class_of(opcode) == FT_BTH_DATA ? FT_PSN_OTHER : FT_PSN_NONE;
-    if (bit & READ_RESPONSES)
-        return FT_PSN_RESPONSE;
-    if (bit & READ_REQUEST)
-        return FT_PSN_READ;
-    return ft_bth_class_of(opcode) == FT_BTH_DATA ? FT_PSN_REQUEST : FT_PSN_NONE;
+    if (h[0] == RC_ACK || h[0] == XRC_ACK)
+        k->syndrome = read_syndrome(r);
 }
 
 /* RFC 2784 and 2890. Returns the protocol inside, 0 for what is not decoded here. */

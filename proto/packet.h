@@ -97,7 +97,15 @@ enum ft_psn_kind {
     FT_PSN_READ = 4,  /* the sender's: a READ, which takes the numbers of its responses as well */
     FT_PSN_OTHER = 8, /* UD's, RD's: of several queue pairs */
 };
-enum ft_psn_kind ft_psn_kind_of(uint8_t opcode);
+
+/* By opcode. */
+extern const uint8_t ft_psn_kinds[256];
+
+/* Here, since it is asked of each sample. */
+static inline enum ft_psn_kind ft_psn_kind_of(uint8_t opcode)
+{
+    return (enum ft_psn_kind)ft_psn_kinds[opcode];
+}
 
 /* Whether a packet of data is the first, or the only one, of a message. */
 static inline bool ft_bth_starts_message(uint8_t opcode)

@@ -154,25 +154,56 @@ static size_t digits_of(uint64_t v)
     return n + (v >= powers[n]);
 }
 
+static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                            "25262728293031323334353637383940414243444546474849"
+                            "50515253545556575859606162636465666768697071727374"
+                            "75767778798081828384858687888990919293949596979899";
+
+/* Four digits, of which the first ones may be 0. */
+static inline uint8_t *put_four(uint8_t *p, uint32_t v)
+{
+    memcpy(p, pairs + v / 100 * 2, 2);
+    memcpy(p + 2, pairs + v % 100 * 2, 2);
+    return p + 4;
+}
+
+/* Of a number below 10,000. */
+static inline uint8_t *put_up_to_four(uint8_t *p, uint32_t v)
+{
+    if (v >= 1000)
+        return put_four(p, v);
+    if (v >= 100) {
+        *p++ = (uint8_t)('0' + v / 100);
+        v %= 100;
+    } else if (v < 10) {
+        *p = (uint8_t)('0' + v);
+        return p + 1;
+    }
+    memcpy(p, pairs + v * 2, 2);
+    return p + 2;
+}
+
+#define FOUR_DIGITS  10000u
+#define EIGHT_DIGITS 100000000u
+
+/* Apart, so that shorter ones keep no registers for it. */
+static __attribute__((noinline)) uint8_t *put_long(uint8_t *p, uint64_t v)
+{
+    uint32_t low = (uint32_t)(v % EIGHT_DIGITS);
+
+    p = ft_put_u64(p, v / EIGHT_DIGITS);
+    return put_four(put_four(p, low / FOUR_DIGITS), low % FOUR_DIGITS);
+}
+
+/* A sixth of what is computed for a record's text is its numbers: as few divisions as can be. */
 uint8_t *ft_put_u64(uint8_t *p, uint64_t v)
 {
-    /* Two digits a division. */
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
-                                "25262728293031323334353637383940414243444546474849"
-                                "50515253545556575859606162636465666768697071727374"
-                                "75767778798081828384858687888990919293949596979899";
-    size_t n = digits_of(v);
-    uint8_t *end = p + n;
-
-    for (; v >= 100; v /= 100) {
-        n -= 2;
-        memcpy(p + n, pairs + v % 100 * 2, 2);
-    }
-    if (v >= 10)
-        memcpy(p, pairs + v * 2, 2);
-    else
-        *p = (uint8_t)('0' + v);
-    return end;
+    if (v < FOUR_DIGITS)
+        return put_up_to_four(p, (uint32_t)v);
+    if (v >= EIGHT_DIGITS)
+        return put_long(p, v);
+    p = put_up_to_four(p, (uint32_t)v / FOUR_DIGITS);
+    return put_four(p, (uint32_t)v % FOUR_DIGITS);
 }
 
 void ft_write_u64(struct ft_writer *w, uint64_t v)

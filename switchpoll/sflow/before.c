@@ -18,14 +18,20 @@
 #define STEPS      (HOLD_MS / STEP_MS)
 #define INDEX_BITS 32
 
+/* Words, each of 24 bits and 8 above: what is noted of every sum is written in one piece. */
 struct noted {
-    uint32_t tag; /* upper half of the hash; the lower one chooses the slot */
-    uint32_t highest : 24;
-    uint32_t kind : 8; /* 0: nothing is noted */
-    uint32_t qp : 24;
-    uint32_t steps : 8;
+    uint32_t tag;          /* upper half of the hash; the lower one chooses the slot */
+    uint32_t highest_kind; /* kind 0: nothing is noted */
+    uint32_t qp_steps;
     uint32_t at_ms; /* low bits */
 };
+#define LOW_24 0xffffffu
+
+static inline uint32_t above(uint32_t word)
+{
+    return word >> 24;
+}
+
 _Static_assert(STEPS < 256 && sizeof(struct noted) == 16, "a slot is a cache line");
 
 struct ft_before {
@@ -93,32 +99,44 @@ void ft_before_expect(struct ft_before *b, size_t sums)
 /* In steps, for how long no more than AHEAD_MAX packets can have followed. */
 static uint32_t steps_of(const struct ft_before_sum *sum)
 {
-    double each = (double)sum->packets / sum->samples;
-    double ms = (double)AHEAD_MAX * sum->interval_ms / (((double)sum->samples + MORE) * each);
+    double packets = (double)(int64_t)sum->packets * ((double)sum->samples + MORE);
+    double steps = (double)AHEAD_MAX / STEP_MS * sum->interval_ms * sum->samples / packets;
 
-    return ms < HOLD_MS ? (uint32_t)(ms / STEP_MS) : STEPS;
+    return steps < STEPS ? (uint32_t)steps : STEPS;
+}
+
+static inline struct noted *find_tag(struct noted *slot, uint32_t tag)
+{
+    for (struct noted *n = slot; n < slot + SLOT_ENTRIES; n++)
+        if (n->tag == tag && above(n->highest_kind))
+            return n;
+    return NULL;
+}
+
+/* An empty one, or the one that was noted longest ago. */
+static struct noted *oldest_of(struct noted *slot, uint32_t now)
+{
+    struct noted *at = slot;
+
+    for (struct noted *n = slot; n < slot + SLOT_ENTRIES && above(at->highest_kind); n++)
+        if (above(n->highest_kind) == 0 || now - n->at_ms > now - at->at_ms)
+            at = n;
+    return at;
 }
 
 void ft_before_note(struct ft_before *b, uint64_t hash, const struct ft_before_sum *sum)
 {
-    struct noted *slot = slot_of(b, hash), *at = slot;
+    struct noted *slot = slot_of(b, hash), *at;
     uint32_t tag = (uint32_t)(hash >> INDEX_BITS), now = (uint32_t)sum->last.ms;
 
     if (sum->samples == 0 || sum->packets == 0 || sum->kind == 0)
         return;
-    for (struct noted *n = slot; n < slot + SLOT_ENTRIES; n++) {
-        if (n->kind && n->tag == tag) {
-            at = n;
-            break;
-        }
-        if (at->kind && (n->kind == 0 || now - n->at_ms > now - at->at_ms))
-            at = n;
-    }
+    at = find_tag(slot, tag);
+    if (!at)
+        at = oldest_of(slot, now);
     *at = (struct noted){.tag = tag,
-                         .highest = sum->highest & 0xffffff,
-                         .kind = sum->kind,
-                         .qp = sum->qp & 0xffffff,
-                         .steps = steps_of(sum) & 0xff,
+                         .highest_kind = (sum->highest & LOW_24) | (uint32_t)sum->kind << 24,
+                         .qp_steps = (sum->qp & LOW_24) | steps_of(sum) << 24,
                          .at_ms = now};
 }
 
@@ -130,16 +148,13 @@ void ft_before_hint(const struct ft_before *b, uint64_t hash)
 bool ft_before_find(const struct ft_before *b, uint64_t hash, uint32_t qp, uint8_t kind,
                     struct ft_wall now, uint32_t *highest)
 {
-    const struct noted *slot = slot_of(b, hash);
+    const struct noted *n = find_tag(slot_of(b, hash), (uint32_t)(hash >> INDEX_BITS));
 
-    for (const struct noted *n = slot; n < slot + SLOT_ENTRIES; n++) {
-        if (n->tag != (uint32_t)(hash >> INDEX_BITS) || n->kind != kind || n->kind == 0 ||
-            n->qp != qp || (uint32_t)now.ms - n->at_ms > n->steps * STEP_MS)
-            continue;
-        *highest = n->highest;
-        return true;
-    }
-    return false;
+    if (!n || above(n->highest_kind) != kind || (n->qp_steps & LOW_24) != qp ||
+        (uint32_t)now.ms - n->at_ms > above(n->qp_steps) * STEP_MS)
+        return false;
+    *highest = n->highest_kind & LOW_24;
+    return true;
 }
 
 size_t ft_before_bytes(const struct ft_before *b)

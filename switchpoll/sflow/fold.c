@@ -226,14 +226,14 @@ static void apply_before(struct ft_fold_sum *sum, uint32_t psn)
         sum->before = 0;
 }
 
-static void apply_first_psn(const struct ft_fold *fold, struct ft_fold_sum *sum,
-                            const struct incoming *in)
+static inline void apply_first_psn(const struct ft_fold *fold, struct ft_fold_sum *sum,
+                                   const struct incoming *in, enum ft_psn_kind kind)
 {
     uint32_t highest;
 
+    sum->hash = in->hash;
     sum->psn = in->psn;
-    if (!ft_before_find(fold->before, in->hash, in->dst_qp, (uint8_t)ft_psn_kind_of(in->opcode),
-                        in->when, &highest))
+    if (!ft_before_find(fold->before, in->hash, in->dst_qp, (uint8_t)kind, in->when, &highest))
         return;
     sum->before = BEFORE_KNOWN | highest;
     apply_before(sum, in->psn);
@@ -263,11 +263,13 @@ static inline void apply_psn(struct ft_fold_sum *sum, uint32_t psn)
 static inline void apply_bth(const struct ft_fold *fold, struct ft_fold_sum *sum,
                              const struct incoming *in)
 {
+    enum ft_psn_kind kind = ft_psn_kind_of((uint8_t)in->opcode);
+
     if (in->bth == FT_BTH_DATA) {
         uint16_t frame = in->frame < FRAME_LONGEST ? (uint16_t)in->frame : FRAME_LONGEST;
 
         if (sum->data_samples++ == 0) {
-            apply_first_psn(fold, sum, in);
+            apply_first_psn(fold, sum, in, kind);
             sum->frame_min = sum->frame_max = frame;
         } else {
             apply_psn(sum, in->psn);
@@ -281,7 +283,7 @@ static inline void apply_bth(const struct ft_fold *fold, struct ft_fold_sum *sum
         if (__builtin_expect(in->syndrome >> 5 != 0 || FT_AETH_IS_NO_CREDIT(in->syndrome), 0))
             count_syndrome(sum, (uint8_t)in->syndrome);
     }
-    sum->psn_kinds |= (uint8_t)ft_psn_kind_of((uint8_t)in->opcode);
+    sum->psn_kinds |= (uint8_t)kind;
     if (sum->dst_qp & QP_KNOWN && (sum->dst_qp & QP_MASK) != in->dst_qp)
         sum->dst_qp |= QP_DIFFER;
     else
@@ -412,7 +414,7 @@ static struct ft_fold_sum **by_last(const struct ft_fold *fold, struct ft_wall s
 }
 
 /* The same for all pollers, without a seed, and whatever network the flow is in. */
-static uint64_t turn_of(const struct ft_tuple *of)
+static __attribute__((noinline)) uint64_t turn_of(const struct ft_tuple *of)
 {
     struct ft_tuple tuple = *of;
     uint64_t words[sizeof(tuple) / 8], hash = 0;
@@ -441,45 +443,31 @@ static bool is_sent(struct ft_fold *fold, const struct ft_fold_sum *sum, const s
     return false;
 }
 
-/* Those whose slots were asked for. */
-static void note_batch(struct ft_fold *fold, const struct ft_fold_sum *const *list,
-                       const uint64_t *hashes, size_t count, uint32_t interval_ms)
+static void note(struct ft_fold *fold, const struct ft_fold_sum *sum, uint32_t interval_ms)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct ft_fold_sum *sum = list[i];
-
-        ft_before_note(fold->before, hashes[i],
-                       &(struct ft_before_sum){.qp = sum->dst_qp & QP_MASK,
-                                               .highest = (sum->psn + sum->psn_span) & PSN_MASK,
-                                               .kind = (uint8_t)sum->psn_kinds,
-                                               .last = {sum->first.ms + sum->span_ms},
-                                               .packets = sum->packets,
-                                               .samples = sum->samples,
-                                               .interval_ms = interval_ms});
-    }
+    ft_before_note(fold->before, sum->hash,
+                   &(struct ft_before_sum){.qp = sum->dst_qp & QP_MASK,
+                                           .highest = (sum->psn + sum->psn_span) & PSN_MASK,
+                                           .kind = (uint8_t)sum->psn_kinds,
+                                           .last = {sum->first.ms + sum->span_ms},
+                                           .packets = sum->packets,
+                                           .samples = sum->samples,
+                                           .interval_ms = interval_ms});
 }
 
-/* For the sums of the next intervals, also of those that are not sent. */
-static void note_all(struct ft_fold *fold, uint32_t interval_ms)
+/* Its numbers are noted for the sums of the next intervals, also where it is not sent. Their slot
+ * is asked for before, so that the wait for it overlaps with making the record. */
+static void end(struct ft_fold *fold, const struct ft_fold_sum *sum, const struct thinning *by,
+                struct ft_wall start, uint32_t interval_ms, const struct ft_record_sink *sink)
 {
-    const struct ft_fold_sum *sum, *list[BATCH];
-    uint64_t hashes[BATCH];
-    uint32_t at = 0;
-    size_t n = 0;
+    bool numbered = ft_fold_numbered(sum);
 
-    ft_before_expect(fold->before, ft_table_count(fold->sums));
-    while ((sum = ft_table_next(fold->sums, &at))) {
-        if (!ft_fold_numbered(sum))
-            continue;
-        list[n] = sum;
-        hashes[n] = ft_table_hash(fold->sums, &sum->key);
-        ft_before_hint(fold->before, hashes[n]);
-        if (++n == BATCH) {
-            note_batch(fold, list, hashes, n, interval_ms);
-            n = 0;
-        }
-    }
-    note_batch(fold, list, hashes, n, interval_ms);
+    if (numbered)
+        ft_before_hint(fold->before, sum->hash);
+    if (is_sent(fold, sum, by))
+        emit(fold, sum, start, interval_ms, sink);
+    if (numbered)
+        note(fold, sum, interval_ms);
 }
 
 uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t interval_ms,
@@ -496,14 +484,12 @@ uint64_t ft_fold_flush(struct ft_fold *fold, struct ft_wall start, uint32_t inte
         ft_fold_sums(fold) ? MANY * (flushed + ft_fold_sums(fold) - 1) / ft_fold_sums(fold) : 0;
     if (interval_ms > SHORT_MS && ft_table_count(fold->sums))
         order = by_last(fold, start);
+    ft_before_expect(fold->before, ft_table_count(fold->sums));
     for (size_t i = 0; order && i < ft_table_count(fold->sums); i++)
-        if (is_sent(fold, order[i], &by))
-            emit(fold, order[i], start, interval_ms, sink);
+        end(fold, order[i], &by, start, interval_ms, sink);
     while (!order && (sum = ft_table_next(fold->sums, &at)))
-        if (is_sent(fold, sum, &by))
-            emit(fold, sum, start, interval_ms, sink);
+        end(fold, sum, &by, start, interval_ms, sink);
     free(order);
-    note_all(fold, interval_ms);
     ft_table_clear(fold->sums);
     fold->pending = 0;
     return flushed - (fold->thinned - thinned);

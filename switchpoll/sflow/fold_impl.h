@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/tuple.h"
+#include "proto/packet.h"
 #include "switchpoll/output/sink.h"
 
 /* Hashed and compared as bytes: no padding. Whole words, since what was stored in parts is slow to
@@ -78,13 +79,18 @@ struct ft_fold_sum {
     uint32_t queue_bytes;
     uint32_t transit_ns;
     uint16_t no_credits; /* of ack_samples, likewise */
-    uint8_t room[10];
+    uint64_t hash;       /* of the key; with data_samples */
 };
 _Static_assert((sizeof(struct ft_fold_sum) + 8) % 64 == 0, "complete lines");
 
 /* Whether its numbers are of one space alone, of which those between the lowest and the highest
  * were all sent. */
-bool ft_fold_numbered(const struct ft_fold_sum *sum);
+static inline bool ft_fold_numbered(const struct ft_fold_sum *sum)
+{
+    return sum->data_samples && (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN &&
+           sum->psn_span != UINT32_MAX &&
+           (sum->psn_kinds == FT_PSN_REQUEST || sum->psn_kinds == FT_PSN_RESPONSE);
+}
 
 /* outer: its tunnel; NULL without one, or where samples disagree. */
 void ft_fold_emit(const struct ft_fold_sum *sum, const struct ft_tuple *outer, struct ft_wall start,

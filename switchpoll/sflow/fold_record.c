@@ -60,13 +60,6 @@ static void fill_sums(Fabrictrace__Observation *o, const struct ft_fold_sum *sum
     o->has_source_routed = o->source_routed = sum->source_routed;
 }
 
-bool ft_fold_numbered(const struct ft_fold_sum *sum)
-{
-    return sum->data_samples && (sum->dst_qp & (QP_KNOWN | QP_DIFFER)) == QP_KNOWN &&
-           sum->psn_span != UINT32_MAX &&
-           (sum->psn_kinds == FT_PSN_REQUEST || sum->psn_kinds == FT_PSN_RESPONSE);
-}
-
 static void fill_psn(Fabrictrace__Observation *o, const struct ft_fold_sum *sum)
 {
     o->has_read_responses = o->read_responses = sum->psn_kinds & FT_PSN_RESPONSE;

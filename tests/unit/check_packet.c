@@ -356,6 +356,30 @@ START_TEST(opcode_classes)
 }
 END_TEST
 
+/* IBTA section 9.7.1: of RC, UC and XRC the sender's, a READ's and the peer's; of RD and UD they
+ * are of several queue pairs. */
+START_TEST(whose_packet_numbers)
+{
+    static const struct {
+        uint8_t first, last;
+        enum ft_psn_kind kind;
+    } rows[] = {
+        {0x00, 0x0b, FT_PSN_REQUEST}, {0x0c, 0x0c, FT_PSN_READ},    {0x0d, 0x10, FT_PSN_RESPONSE},
+        {0x11, 0x12, FT_PSN_NONE},    {0x13, 0x14, FT_PSN_REQUEST}, {0x15, 0x15, FT_PSN_NONE},
+        {0x16, 0x17, FT_PSN_REQUEST}, {0x18, 0x1c, FT_PSN_NONE},    {0x1d, 0x1d, FT_PSN_REQUEST},
+        {0x1e, 0x1f, FT_PSN_NONE},    {0x20, 0x2b, FT_PSN_REQUEST}, {0x31, 0x3f, FT_PSN_NONE},
+        {0x40, 0x4b, FT_PSN_OTHER},   {0x4c, 0x4c, FT_PSN_NONE},    {0x4d, 0x50, FT_PSN_OTHER},
+        {0x60, 0x63, FT_PSN_NONE},    {0x64, 0x65, FT_PSN_OTHER},   {0x66, 0x9f, FT_PSN_NONE},
+        {0xa0, 0xab, FT_PSN_REQUEST}, {0xac, 0xac, FT_PSN_READ},    {0xad, 0xb0, FT_PSN_RESPONSE},
+        {0xb1, 0xb2, FT_PSN_NONE},    {0xc0, 0xff, FT_PSN_NONE},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (unsigned op = rows[i].first; op <= rows[i].last; op++)
+            ck_assert_msg(ft_psn_kind_of((uint8_t)op) == rows[i].kind, "opcode 0x%02x", op);
+}
+END_TEST
+
 START_TEST(udp_payload)
 {
     struct ft_writer w;
@@ -482,4 +506,4 @@ END_TEST
 FT_UNIT_MAIN("packet", plain_frames_are_no_special_case, mpls_label_stacks, roce_over_ipv4,
              roce_over_ipv6, vlan_tags, other_links, cut_heads, ipv4_options, fragments,
              ipv6_extensions, padding_is_not_ports, contradictions, other_protocols,
-             syndromes_of_acks, opcode_classes, udp_payload)
+             syndromes_of_acks, opcode_classes, whose_packet_numbers, udp_payload)

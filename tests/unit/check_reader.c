@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "lib/base/reader.h"
 #include "lib/base/writer.h"
 #include "tests/unit/unit.h"
@@ -73,5 +77,35 @@ START_TEST(writer_keeps_its_cap)
 }
 END_TEST
 
+/* Of every length, at both ends of it, and with zeros in the middle. */
+START_TEST(numbers_are_written_as_printf_does)
+{
+    uint64_t state = 1;
+
+    for (uint64_t power = 1, i = 0; i < 20; i++, power *= 10)
+        for (unsigned k = 0; k < 4; k++) {
+            uint64_t v = power + k - 1 + (k == 3 ? power / 10000 : 0);
+            uint8_t text[20];
+            char expected[24];
+            uint8_t *end = ft_put_u64(text, v);
+
+            snprintf(expected, sizeof(expected), "%" PRIu64, v);
+            ck_assert_uint_eq((size_t)(end - text), strlen(expected));
+            ck_assert_mem_eq(text, expected, strlen(expected));
+        }
+    for (unsigned i = 0; i < 200000; i++) {
+        uint8_t text[20];
+        char expected[24];
+        uint8_t *end;
+
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        end = ft_put_u64(text, state >> (state & 63));
+        snprintf(expected, sizeof(expected), "%" PRIu64, state >> (state & 63));
+        ck_assert_uint_eq((size_t)(end - text), strlen(expected));
+        ck_assert_mem_eq(text, expected, strlen(expected));
+    }
+}
+END_TEST
+
 FT_UNIT_MAIN("reader", reads_big_endian, fails_for_good, child_cannot_overrun_parent,
-             writer_keeps_its_cap)
+             writer_keeps_its_cap, numbers_are_written_as_printf_does)
