@@ -9,14 +9,7 @@
 #define CACHE_LINE   64
 #define SLOT_ENTRIES 4
 #define FIRST_SIZE   64
-/* Numbers that are further may be lower again: a quarter of 2^24. */
-#define AHEAD_MAX (1u << 22)
-/* Of a sum of n samples, so many more may have been as likely as not to be seen in its time. */
-#define MORE       8
-#define HOLD_MS    5000
-#define STEP_MS    20 /* of the time that a number counts for */
-#define STEPS      (HOLD_MS / STEP_MS)
-#define INDEX_BITS 32
+#define INDEX_BITS   32
 
 /* Words, each of 24 bits and 8 above: what is noted of every sum is written in one piece. */
 struct noted {
@@ -25,14 +18,13 @@ struct noted {
     uint32_t qp_steps;
     uint32_t at_ms; /* low bits */
 };
-#define LOW_24 0xffffffu
 
 static inline uint32_t above(uint32_t word)
 {
     return word >> 24;
 }
 
-_Static_assert(STEPS < 256 && sizeof(struct noted) == 16, "a slot is a cache line");
+_Static_assert(FT_BEFORE_STEPS < 256 && sizeof(struct noted) == 16, "a slot is a cache line");
 
 struct ft_before {
     struct noted *list;
@@ -96,15 +88,6 @@ void ft_before_expect(struct ft_before *b, size_t sums)
     b->size = size;
 }
 
-/* In steps, for how long no more than AHEAD_MAX packets can have followed. */
-static uint32_t steps_of(const struct ft_before_sum *sum)
-{
-    double packets = (double)(int64_t)sum->packets * ((double)sum->samples + MORE);
-    double steps = (double)AHEAD_MAX / STEP_MS * sum->interval_ms * sum->samples / packets;
-
-    return steps < STEPS ? (uint32_t)steps : STEPS;
-}
-
 static inline struct noted *find_tag(struct noted *slot, uint32_t tag)
 {
     for (struct noted *n = slot; n < slot + SLOT_ENTRIES; n++)
@@ -124,20 +107,16 @@ static struct noted *oldest_of(struct noted *slot, uint32_t now)
     return at;
 }
 
-void ft_before_note(struct ft_before *b, uint64_t hash, const struct ft_before_sum *sum)
+void ft_before_put(struct ft_before *b, uint64_t hash, uint32_t highest_kind, uint32_t qp_steps,
+                   uint32_t at_ms)
 {
-    struct noted *slot = slot_of(b, hash), *at;
-    uint32_t tag = (uint32_t)(hash >> INDEX_BITS), now = (uint32_t)sum->last.ms;
+    struct noted *slot = slot_of(b, hash);
+    uint32_t tag = (uint32_t)(hash >> INDEX_BITS);
+    struct noted *at = find_tag(slot, tag);
 
-    if (sum->samples == 0 || sum->packets == 0 || sum->kind == 0)
-        return;
-    at = find_tag(slot, tag);
     if (!at)
-        at = oldest_of(slot, now);
-    *at = (struct noted){.tag = tag,
-                         .highest_kind = (sum->highest & LOW_24) | (uint32_t)sum->kind << 24,
-                         .qp_steps = (sum->qp & LOW_24) | steps_of(sum) << 24,
-                         .at_ms = now};
+        at = oldest_of(slot, at_ms);
+    *at = (struct noted){tag, highest_kind, qp_steps, at_ms};
 }
 
 void ft_before_hint(const struct ft_before *b, uint64_t hash)
@@ -150,10 +129,10 @@ bool ft_before_find(const struct ft_before *b, uint64_t hash, uint32_t qp, uint8
 {
     const struct noted *n = find_tag(slot_of(b, hash), (uint32_t)(hash >> INDEX_BITS));
 
-    if (!n || above(n->highest_kind) != kind || (n->qp_steps & LOW_24) != qp ||
-        (uint32_t)now.ms - n->at_ms > above(n->qp_steps) * STEP_MS)
+    if (!n || above(n->highest_kind) != kind || (n->qp_steps & FT_BEFORE_LOW_24) != qp ||
+        (uint32_t)now.ms - n->at_ms > above(n->qp_steps) * FT_BEFORE_STEP_MS)
         return false;
-    *highest = n->highest_kind & LOW_24;
+    *highest = n->highest_kind & FT_BEFORE_LOW_24;
     return true;
 }
 
