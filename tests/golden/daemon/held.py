@@ -7,7 +7,8 @@ Exporters send one sample a datagram, at once or up to so long after; or they pu
 datagram that goes when it has seven, or a second after the last one went. The truth is the packets
 that a flow sent from the start of a window to its end, by the poller's clock where that steps. Numbers
 that begin anew within a second, READs among the data, which leave counting, and clocks that step are
-cases of their own. --times N: so many captures of each, --first N: of that seed and those after it."""
+cases of their own. Intervals are to hold it in 94 to 96 % of windows, neither less nor more; where they are known to
+be too wide the case says why. --times N: so many captures of each, --first N: of that seed and those after it."""
 import argparse
 import functools
 import json
@@ -232,7 +233,8 @@ def cases():
                    dict(flows=8, flow=steady(1e5), one_in=10000, export=export, held=held / 1000))
     for one_in in (1000, 10000, 100000):
         yield (f"batched, 1 in {one_in}", dict(flows=8, flow=steady(1e5), one_in=one_in, export=batched, held=0.01))
-    yield "batched, alone", dict(flows=1, flow=steady(2e5), one_in=10000, export=batched, held=0.01)
+    yield "batched, alone", dict(flows=1, flow=steady(2e5), one_in=10000, export=batched, held=0.01,
+                                 wide="one flow does not show a lag below a seventh of its gaps")
     yield "batched, jitter 200 ms", dict(flows=8, flow=steady(1e5), one_in=10000, export=batched, held=0.2)
     for held in (0, 500):
         yield (f"wraps, {held} ms", dict(flows=2, flow=lambda rng, f: Flow(rng, 12e6 * (0.5 + f / 2)), one_in=200000,
@@ -246,9 +248,11 @@ def cases():
     yield "two switches, 500 ms", dict(flows=8, flow=steady(1e5), one_in=10000, export=in_order, held=0.5, hops=2)
     for held in (0, 500):
         yield (f"on and off, {held} ms", dict(flows=8, one_in=10000, export=in_order, held=held / 1000,
-                                              flow=lambda rng, f: Flow(rng, 1e5, 2 + f, 0.5)))
+                                              flow=lambda rng, f: Flow(rng, 1e5, 2 + f, 0.5),
+                                              wide="what their numbers show as a lag is that they stop and go"))
         yield (f"begins and ends, {held} ms",
                dict(flows=8, one_in=10000, export=in_order, held=held / 1000, first=0,
+                    wide="at an end where a flow is silent the lag may be the longest there is",
                     flow=lambda rng, f: Flow(rng, 1e5, begin=rng.random() * 30, end=40 + rng.random() * 30)))
 
 
@@ -271,11 +275,14 @@ def main():
                 tally.take(flows, publish(args.build, Path(folder), data), case)
             n = max(tally.numbered, 1)
             part, slack = tally.held / n, 3 * math.sqrt(0.95 * 0.05 / n)
-            wrong = part < 0.95 - slack - 0.01
+            wrong = abs(part - 0.95) > slack + 0.01 and (part < 0.95 or "wide" not in case)
             failed += wrong
-            print(f"{'FAIL' if wrong else 'ok'}: {name}: {tally.numbered} of {tally.told} by {case.get('by', 'numbers')}, in the interval "
-                  f"{100 * part:.1f} %, +-{100 * tally.width / n:.2f} % (by counting {100 * tally.counted / n:.2f} %), truth below {tally.low} and above {tally.high} times, mean error "
-                  f"{100 * tally.bias / n:.2f} %", flush=True)
+            by, wide = case.get("by", "numbers"), case.get("wide")
+            times = tally.counted / tally.width if tally.width else 0
+            print(f"{'FAIL' if wrong else 'ok'}: {name}: {tally.numbered} of {tally.told} by {by}, in the interval "
+                  f"{100 * part:.1f} %, +-{100 * tally.width / n:.2f} % (by counting {100 * tally.counted / n:.2f} %, "
+                  f"{times:.1f} times as much), truth below {tally.low} and above {tally.high} times, mean error "
+                  f"{100 * tally.bias / n:.2f} %{', too wide: ' + wide if wide else ''}", flush=True)
     return failed > 0
 
 
