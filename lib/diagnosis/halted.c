@@ -31,7 +31,7 @@ static bool is_like(const struct ft_matched *m, size_t a, size_t b)
 }
 
 /* How long after the first of the operations beside it that ended the next row of a process starts,
- * where its row at is in the place of the moment's last. NAN: one of them has no end. */
+ * where its row at is where the last of the moment is. NAN: one of them has no end. */
 static double delay_of(const struct ft_matched *m, const struct moment *now, size_t at)
 {
     double first = INFINITY;
@@ -47,7 +47,7 @@ static double delay_of(const struct ft_matched *m, const struct moment *now, siz
 }
 
 /* Whether a process was in the same operations when it called its row at. */
-static bool same_place(const struct ft_matched *m, const struct moment *now, size_t at,
+static bool same_calls(const struct ft_matched *m, const struct moment *now, size_t at,
                        size_t first_row)
 {
     /* What is begun at once is in no order. */
@@ -75,7 +75,7 @@ static bool continued_late(const struct ft_matched *m, uint32_t process, const s
     for (size_t at = m->first[process]; at + 1 < m->first[process + 1]; at++) {
         double then;
 
-        if (at == now->last || !same_place(m, now, at, m->first[process]))
+        if (at == now->last || !same_calls(m, now, at, m->first[process]))
             continue;
         then = delay_of(m, now, at);
         if (isnan(then))

@@ -16,7 +16,6 @@
 #include "lib/diagnosis/found.h"
 #include "lib/diagnosis/hang_impl.h"
 #include "lib/diagnosis/order.h"
-#include "lib/diagnosis/outlived.h"
 #include "lib/diagnosis/waits.h"
 
 /* So many times as long as ever before is a hang, and so much longer is one in any case. */
@@ -307,9 +306,9 @@ int ft_find_hangs(const struct ft_matched *m, uint64_t now_ns, bool ended,
     h.waits = ft_waits_new(m);
     h.seen_ns = calloc(m->process_count + 1, sizeof(*h.seen_ns));
     if (h.waits && h.now_ns && h.seen_ns && ft_habits_init(&h.habits, m) == 0) {
-        ft_outlived_times(m, h.waits->proven, h.now_ns, h.waits->last_ns, h.seen_ns);
         h.ahead = ft_starts_are_calls(m);
         h.no_more = now_ns <= ft_operations_newest_ns(m->ops);
+        ft_waits_outlived(m, h.waits, h.now_ns, h.no_more, h.seen_ns);
         h.closed = ended && !h.ahead;
         h.reached = calloc(h.waits->node_count + 1, sizeof(*h.reached));
         h.toward = calloc(h.waits->node_count + 1, sizeof(*h.toward));

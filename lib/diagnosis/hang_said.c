@@ -27,7 +27,7 @@ uint64_t ft_hangs_waited(const struct ft_hangs *h)
 
         if (node >= h->m->process_count || h->waits->blocking[node] == FT_OPERATIONS_NONE)
             continue;
-        ns = ft_hangs_since(h->seen_ns[node], h->m->op[h->waits->blocking[node]].start_ns);
+        ns = ft_hangs_since(h->now_ns[node], h->m->op[h->waits->blocking[node]].start_ns);
         if (longest < ns)
             longest = ns;
     }

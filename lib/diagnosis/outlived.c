@@ -83,19 +83,14 @@ bool ft_outlived_was_regular(const struct ft_matched *m, uint32_t comm, size_t g
     return last > first && (double)in >= NEARLY_ALL * (double)(last - first);
 }
 
-struct times {
-    const struct ft_matched *m;
-    const uint64_t *now_ns;
-    uint64_t *last_ns, *seen_ns;
-};
-
 static uint64_t less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
 
 /* A process did something that is in no row of it, when another one ended a row. */
-static void note(struct times *t, uint32_t process, const struct ft_operation *other)
+static void note(const struct ft_outlived_times *t, uint32_t process,
+                 const struct ft_operation *other)
 {
     uint64_t ago = less(t->now_ns[other->process], other->end_ns);
     uint64_t then = less(t->now_ns[process], ago);
@@ -106,9 +101,9 @@ static void note(struct times *t, uint32_t process, const struct ft_operation *o
 }
 
 /* The last group of a communicator that proves something: who has no row of it. */
-static void note_group(struct times *t, uint32_t comm, size_t index)
+static void note_group(const struct ft_matched *m, const struct ft_outlived_times *t, uint32_t comm,
+                       size_t index)
 {
-    const struct ft_matched *m = t->m;
     const struct ft_gathering *group = &m->groups[index];
     const struct ft_operation *first = NULL;
     uint64_t longest = 0;
@@ -134,10 +129,8 @@ static void note_group(struct times *t, uint32_t comm, size_t index)
 }
 
 /* What was received, and has no row where it was sent, though others before it have. */
-static void note_pairs(struct times *t)
+static void note_pairs(const struct ft_matched *m, const struct ft_outlived_times *t)
 {
-    const struct ft_matched *m = t->m;
-
     ft_task_spend(m->task, 1 + m->pair_count / 8);
     for (size_t i = 1; i < m->pair_count; i++) {
         const struct ft_pair *pair = &m->pairs[i];
@@ -151,11 +144,10 @@ static void note_pairs(struct times *t)
 }
 
 /* Of a process of which rows are missing, and of those of its host: the newest row there. */
-static void note_hosts(struct times *t)
+static void note_hosts(const struct ft_matched *m, const struct ft_outlived_times *t)
 {
-    const struct ft_matched *m = t->m;
     uint64_t *newest = calloc(m->process_count + 1, sizeof(*newest));
-    bool *cut = calloc(m->process_count + 1, sizeof(*cut));
+    bool *cut = calloc(m->process_count + 1, sizeof(*cut)), any = false;
 
     /* Hosts are fewer than processes, but their indices need not be. */
     for (size_t p = 0; newest && cut && p < m->process_count; p++) {
@@ -165,6 +157,7 @@ static void note_hosts(struct times *t)
             at++;
         ft_task_spend(m->task, 1 + at / 8 + (m->first[p + 1] - m->first[p]) / 16);
         cut[at] |= t->seen_ns[p] == 0;
+        any |= cut[at] && t->no_more;
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
             const struct ft_operation *op = &m->op[i];
             uint64_t ns = ended(op) ? op->end_ns : op->start_ns;
@@ -177,23 +170,20 @@ static void note_hosts(struct times *t)
 
         while (m->process[at].host != m->process[p].host)
             at++;
-        if (cut[at])
+        if (any || cut[at])
             t->seen_ns[p] = newest[at];
     }
     free(newest);
     free(cut);
 }
 
-void ft_outlived_times(const struct ft_matched *m, const size_t *proven, const uint64_t *now_ns,
-                       uint64_t *last_ns, uint64_t *seen_ns)
+void ft_outlived_times(const struct ft_matched *m, const struct ft_outlived_times *t)
 {
-    struct times t = {.m = m, .now_ns = now_ns, .last_ns = last_ns, .seen_ns = seen_ns};
-
     for (size_t p = 0; p < m->process_count; p++)
-        seen_ns[p] = now_ns[p];
+        t->seen_ns[p] = t->now_ns[p];
     for (uint32_t comm = 0; comm < m->comm_count; comm++)
-        if (proven[comm] > 0)
-            note_group(&t, comm, proven[comm] - 1);
-    note_pairs(&t);
-    note_hosts(&t);
+        if (t->proven[comm] > 0)
+            note_group(m, t, comm, t->proven[comm] - 1);
+    note_pairs(m, t);
+    note_hosts(m, t);
 }

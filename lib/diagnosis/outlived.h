@@ -27,10 +27,17 @@ bool ft_outlived(const struct ft_matched *m, const size_t *proven, uint32_t row)
 bool ft_outlived_was_regular(const struct ft_matched *m, uint32_t comm, size_t group,
                              uint32_t process);
 
-/* Of each process, by its clock. last_ns: when it has ended something, which is made later where
- * others prove that. seen_ns: until when there are rows of its host, where rows of it are missing;
- * else now_ns, the same moment at all. */
-void ft_outlived_times(const struct ft_matched *m, const size_t *proven, const uint64_t *now_ns,
-                       uint64_t *last_ns, uint64_t *seen_ns);
+/* Times of each process, by its clock. */
+struct ft_outlived_times {
+    const size_t *proven;
+    const uint64_t *now_ns; /* the same moment at all */
+    bool no_more;           /* nothing is known of the time after the newest row of all */
+    uint64_t *last_ns;      /* when it has ended something; made later where others prove that */
+    uint64_t *seen_ns;      /* filled: until when there are rows of it */
+};
+
+/* Of the hosts of which rows are missing seen_ns is that of their newest row; else it is now_ns.
+ * Where rows of one are missing at the end of a table, those of all end somewhere. */
+void ft_outlived_times(const struct ft_matched *m, const struct ft_outlived_times *times);
 
 #endif

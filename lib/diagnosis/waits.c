@@ -312,6 +312,18 @@ void ft_waits_free(struct ft_waits *w)
     free(w);
 }
 
+void ft_waits_outlived(const struct ft_matched *m, struct ft_waits *w, const uint64_t *now_ns,
+                       bool no_more, uint64_t *seen_ns)
+{
+    const struct ft_outlived_times times = {.proven = w->proven,
+                                            .now_ns = now_ns,
+                                            .no_more = no_more,
+                                            .last_ns = w->last_ns,
+                                            .seen_ns = seen_ns};
+
+    ft_outlived_times(m, &times);
+}
+
 uint32_t ft_waits_in_all(const struct ft_waits *w, const struct ft_matched *m, uint32_t comm)
 {
     uint32_t process = FT_OPERATIONS_NONE;

@@ -33,6 +33,12 @@ struct ft_waits {
 struct ft_waits *ft_waits_new(const struct ft_matched *m);
 void ft_waits_free(struct ft_waits *w);
 
+/* What others prove of processes whose newest rows are missing (outlived.h), of each by its clock.
+ * seen_ns: until when there are rows of it. no_more: nothing is known of the time after the newest
+ * row of all. */
+void ft_waits_outlived(const struct ft_matched *m, struct ft_waits *w, const uint64_t *now_ns,
+                       bool no_more, uint64_t *seen_ns);
+
 /* The only process whose launch in a communicator stands with several others; NONE. */
 uint32_t ft_waits_in_all(const struct ft_waits *w, const struct ft_matched *m, uint32_t comm);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_diagnosis_tables tests/unit/check_pair_rate tests/unit/check_pair_rate_spans tests/unit/check_ras tests/unit/check_stalls tests/unit/check_stats tests/unit/check_table_clocks tests/unit/check_table_exchanges tests/unit/check_table_launches tests/unit/check_table_once tests/unit/check_table_order tests/unit/check_table_pairs tests/unit/check_table_plain tests/unit/check_table_rings tests/unit/check_tree tests/unit/check_wander
+diagnosis_tests = tests/unit/check_blame tests/unit/check_csv tests/unit/check_diagnosis tests/unit/check_diagnosis_tables tests/unit/check_pair_rate tests/unit/check_pair_rate_spans tests/unit/check_ras tests/unit/check_stalls tests/unit/check_stats tests/unit/check_table_clocks tests/unit/check_table_ends tests/unit/check_table_exchanges tests/unit/check_table_launches tests/unit/check_table_once tests/unit/check_table_order tests/unit/check_table_pairs tests/unit/check_table_plain tests/unit/check_table_rings tests/unit/check_tree tests/unit/check_wander
 check_PROGRAMS += $(diagnosis_tests)
 TESTS += $(diagnosis_tests)
 
@@ -43,6 +43,10 @@ tests_unit_check_stats_LDADD = $(tests_unit_check_csv_LDADD)
 tests_unit_check_table_clocks_SOURCES = tests/unit/check_table_clocks.c tests/unit/unit.h
 tests_unit_check_table_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_table_clocks_LDADD = $(tests_unit_check_csv_LDADD)
+
+tests_unit_check_table_ends_SOURCES = tests/unit/check_table_ends.c tests/unit/table_rig.h tests/unit/unit.h
+tests_unit_check_table_ends_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_table_ends_LDADD = $(tests_unit_check_csv_LDADD)
 
 tests_unit_check_table_exchanges_SOURCES = tests/unit/check_table_exchanges.c tests/unit/table_rig.h tests/unit/unit.h
 tests_unit_check_table_exchanges_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
