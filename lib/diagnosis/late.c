@@ -346,6 +346,14 @@ static bool follows_stall(const struct ft_work_pace *p, const struct ft_suspect 
     return most > rest;
 }
 
+/* Whether others seem to wait for a member for longer than the time that passes, but wait for what
+ * is queued. */
+static bool only_queues(const struct ft_work_pace *p, const struct ft_suspect *c)
+{
+    return c->felt_ns > p->wall_base &&
+           ft_work_pace_waited(p, c->position, c->first, c->end) < FELT * c->excess * p->base;
+}
+
 static int search(struct ft_work_pace *p, struct ft_suspects *seen)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
@@ -363,7 +371,7 @@ static int search(struct ft_work_pace *p, struct ft_suspects *seen)
             continue;
         ft_stretch(p->excess + i * p->blocks, p->blocks, EXCESS / 2, 0.5, &c.first, &c.end);
         if (c.end <= c.first || !(p->brief ? is_late_briefly(p, &c) : is_late(p, &c)) ||
-            follows_stall(p, &c))
+            follows_stall(p, &c) || only_queues(p, &c))
             continue;
         one_host = one_host && p->m->process[c.process].host ==
                                    p->m->process[count ? culprits->process : c.process].host;

@@ -16,6 +16,11 @@
 /* Less than this share of the time in no operation: operations run beside the work. */
 #define APART 0.15
 
+static double length_of(const struct ft_operation *op)
+{
+    return (double)(op->end_ns - op->start_ns);
+}
+
 uint32_t ft_work_pace_row(const struct ft_work_pace *p, size_t k, size_t position)
 {
     const struct ft_gathering *group = &p->m->groups[p->group[k]];
@@ -63,13 +68,6 @@ bool ft_work_pace_works_beside(const struct ft_work_pace *p)
     return own < APART * wall;
 }
 
-/* How long a member was in the k-th group, or could have been: nobody waits for others in what is
- * queued behind an operation of the same communicator. */
-static double waits_of(const struct ft_work_pace *p, size_t k, size_t position)
-{
-    return (double)ft_ahead_length(p->m, p->group[k], position);
-}
-
 static void add_later(struct ft_work_pace *p, size_t k, size_t block)
 {
     double first = (double)p->m->groups[p->group[k]].start_ns, median;
@@ -94,7 +92,7 @@ static void fill(struct ft_work_pace *p)
 
             ft_task_spend(p->m->task, 1 + p->members / 2);
             for (size_t i = 0; i < p->members; i++)
-                p->room[i] = waits_of(p, k, i);
+                p->room[i] = length_of(&p->m->op[ft_work_pace_row(p, k, i)]);
             median = ft_median(p->room, p->members);
             for (size_t i = 0; i < p->members; i++) {
                 p->own[i * p->blocks + b] += own_of(p, k, i);
@@ -102,7 +100,8 @@ static void fill(struct ft_work_pace *p)
                                               (double)p->lost_ns[ft_work_pace_row(p, k - 1, i)];
                 if (p->beside)
                     p->outside[i * p->blocks + b] += rest_of(p, k, i, p->inside_ns);
-                p->late[i * p->blocks + b] += median - waits_of(p, k, i);
+                p->late[i * p->blocks + b] +=
+                    median - length_of(&p->m->op[ft_work_pace_row(p, k, i)]);
             }
             add_later(p, k, b);
             p->wall[b] += wall_of(p, k);
@@ -191,6 +190,23 @@ size_t ft_work_pace_period(const struct ft_work_pace *p, bool even, size_t block
     for (size_t k = 0; k < steps; k++)
         p->others[k] = fmin(p->others[k], most);
     return ft_period(p->others, steps, blocks_min, p->room);
+}
+
+double ft_work_pace_waited(const struct ft_work_pace *p, size_t position, size_t first, size_t end)
+{
+    for (size_t b = first; b < end; b++) {
+        double waited = 0;
+
+        for (size_t k = b * p->period + 1; k <= (b + 1) * p->period; k++) {
+            ft_task_spend(p->m->task, 1 + p->members / 2);
+            for (size_t i = 0; i < p->members; i++)
+                p->others[i] = (double)ft_ahead_length(p->m, p->group[k], i);
+            waited -= p->others[position];
+            waited += ft_median(p->others, p->members);
+        }
+        p->room[b - first] = waited;
+    }
+    return ft_median(p->room, end - first);
 }
 
 void ft_work_pace_fill(struct ft_work_pace *p)

@@ -44,6 +44,10 @@ bool ft_work_pace_works_beside(const struct ft_work_pace *p);
  * pauses of all. */
 size_t ft_work_pace_period(const struct ft_work_pace *p, bool even, size_t blocks_min);
 
+/* How long others wait for a member in each block of a stretch, the median, where nobody waits in
+ * what is queued behind an operation of the same communicator. */
+double ft_work_pace_waited(const struct ft_work_pace *p, size_t position, size_t first, size_t end);
+
 /* Of all blocks, once period and their number are known. base is 0 where nothing is compared. */
 void ft_work_pace_fill(struct ft_work_pace *p);
 

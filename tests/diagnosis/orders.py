@@ -4,8 +4,8 @@ import random
 
 from engines import MS, SECOND, Machine
 
-WELL = ("well", "jitter", "uneven lengths", "checkpoints", "all pause", "evaluation", "clocks apart", "cut", "tails lost",
-        "snapshots", "head lost", "ranks missing", "several")
+WELL = ("well", "jitter", "uneven lengths", "checkpoints", "all pause", "evaluation", "clocks apart", "cut",
+        "tails lost", "snapshots", "head lost", "ranks missing", "several")
 FAULTS = {"stopped": "noncomm_hang", "slow rank": "noncomm_slow", "late once": "noncomm_slow",
           "late once, all pause": "noncomm_slow", "swapped order": "mismatch", "other bytes": "mismatch",
           "slow pair": "comm_slow"}
@@ -28,7 +28,8 @@ class Job:
         self.share = chance.choice((0.05, 0.2, 0.5, 0.9))  # what it transfers, by that
         self.size = chance.choice((4 << 20, 32 << 20, 100_000_000))
         habits = [case] if case != "several" else chance.sample(
-            ("jitter", "uneven lengths", "checkpoints", "all pause", "evaluation", "clocks apart", "cut", "head lost"), 4)
+            ("jitter", "uneven lengths", "checkpoints", "all pause", "evaluation", "clocks apart", "cut",
+             "head lost"), 4)
         self.habits = set(habits) | ({"all pause"} if case.endswith("all pause") else set())
         self.noise = chance.uniform(0.08, 0.2) if "jitter" in habits else chance.uniform(0.005, 0.04)
         self.starts = chance.choice(("begun", "begun", "begun", "called", "ahead"))
