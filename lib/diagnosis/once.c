@@ -7,7 +7,9 @@
  * Lengths are compared that one clock measured. What happens again at the same rank is its habit,
  * as are checkpoints that one rank writes; where two ranks were late by about as much, stalls are
  * usual in the job. Of the first rank nothing is said, as it is the one that saves and prints for
- * all, nor where hosts call ahead, nor where others stood still as well (halted.h).
+ * all, nor where hosts call ahead, nor where others stood still as well (halted.h). Nor of several
+ * at once that are not all of their host: others of it only wait, as all of the job may that
+ * paused.
  */
 #include "config.h"
 
@@ -273,7 +275,8 @@ static int find(struct search *s, struct ft_diagnoses *found)
         process = m->op[row].process;
     } while (has_habit(s, process, s->stalls[row].ns));
     if (row - m->first[process] < ROWS_MIN || !is_single(s, row, &more, &next) ||
-        (more > 0 && m->process[process].host == m->process[s->first].host))
+        (more > 0 && (m->process[process].host == m->process[s->first].host ||
+                      more + 1 < ft_habits_host_ranks(m, process))))
         return 0;
     return describe(s, row, more, next, found);
 }

@@ -10,7 +10,8 @@ import frameworks  # noqa: E402
 WELL = (("snapshots", "sharded", 2), ("snapshots", "buckets", 1), ("snapshots", "megatron", 3),
         ("snapshots", "interleaved", 3), ("snapshots", "interleaved", 12), ("snapshots", "experts", 3),
         ("snapshots", "expert sends", 1), ("all pause", "megatron", 1), ("all pause", "megatron", 3),
-        ("several", "expert sends", 1), ("several", "interleaved", 11), ("cut", "zero", 1), ("tails lost", "buckets", 2))
+        ("all pause", "megatron", 22), ("several", "expert sends", 1), ("several", "interleaved", 11),
+        ("cut", "zero", 1), ("tails lost", "buckets", 2))
 FAULTS = (("stopped", "megatron", 1), ("stopped", "experts", 2), ("slow rank", "hybrid", 1),
           ("late once", "hybrid", 2), ("late once", "expert sends", 3), ("swapped order", "sharded", 2),
           ("other bytes", "experts", 1))
