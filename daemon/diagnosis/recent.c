@@ -19,10 +19,10 @@
 #define QUIET_NS UINT64_C(10000000000)
 /* Of operations within a host alone so many are kept: there may be hundreds in a step. */
 #define LAUNCHES_LAST 256
-/* 100 years, and 31 of a monotonic clock: sums and differences of three stay within 63 bits. */
-#define MS_MAX   (100LL * 366 * 86400 * 1000)
-#define MONO_MAX UINT64_C(1000000000000000000)
-#define US_MAX   (86400ULL * 1000 * 1000 * 366)
+/* 90 years: sums and differences of three times stay within 63 bits. */
+#define MS_MAX (90LL * 366 * 86400 * 1000)
+#define NS_MAX ((uint64_t)MS_MAX * NS_PER_MS)
+#define US_MAX (86400ULL * 1000 * 1000 * 366)
 
 struct ft_recent *ft_recent_new(const struct ft_recent_config *config)
 {
@@ -261,7 +261,7 @@ static bool times_of(struct ft_recent_process *p, const Fabrictrace__Collective 
     int64_t start_ns;
 
     if (!c->has_start_ms || !c->has_duration_us || c->start_ms > MS_MAX ||
-        c->duration_us > US_MAX || (c->has_started_ns && c->started_ns > MONO_MAX))
+        c->duration_us > US_MAX || (c->has_started_ns && c->started_ns > NS_MAX))
         return false;
     start_ns = moment_of(p, c->start_ms, c->has_started_ns, c->started_ns);
     if (start_ns <= 0)
@@ -428,7 +428,7 @@ static bool take_flight(struct ft_recent *r, struct ft_recent_rank_entry *e,
     if ((p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_IN_FLIGHT &&
          p->state != FABRICTRACE__OPERATION_STATE__OPERATION_STATE_BEGUN) ||
         function == FT_FUNCTIONS_MAX || !p->has_start_ms || p->start_ms == 0 ||
-        p->start_ms > MS_MAX || (p->has_started_ns && p->started_ns > MONO_MAX))
+        p->start_ms > MS_MAX || (p->has_started_ns && p->started_ns > NS_MAX))
         return false;
     start_ns = moment_of(e->r.process, p->start_ms, p->has_started_ns, p->started_ns);
     if (start_ns <= 0)
