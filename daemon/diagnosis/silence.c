@@ -98,8 +98,10 @@ static bool is_elsewhere(const struct ft_stand *stand, const struct ft_recent_ra
 
 void ft_silence_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                      const struct ft_recent_rank *rank, uint64_t since_ns, int64_t now_ms,
-                     struct ft_stand *stand, struct ft_silence *silence)
+                     struct ft_diagnosis_report *r, struct ft_stand *stand,
+                     struct ft_silence *silence)
 {
+    Fabrictrace__Diagnosis *m = &r->message;
     const struct ft_recent_rank *from;
     int64_t ms = now_ms - heard_ms(job, rank);
 
@@ -122,8 +124,17 @@ void ft_silence_find(const struct ft_recent *recent, const struct ft_recent_job 
              "agent alone",
              rank->process->host, ms / 1000);
     ft_stand_find(recent, job, rank->comm_id, stand);
-    if (!is_elsewhere(stand, rank))
-        *stand = (struct ft_stand){.known = false};
+    if (is_elsewhere(stand, rank)) {
+        m->n_evidence_for = m->n_wait_chain = 0;
+        return;
+    }
+    *stand = (struct ft_stand){.known = false};
+    snprintf(silence->reason, sizeof(silence->reason),
+             "nothing shows that rank %" PRIu32
+             " of communicator %s has entered the operation that others wait in",
+             rank->rank, rank->comm_id);
+    if (m->n_evidence_for)
+        r->reasons[0] = silence->reason;
 }
 
 void ft_silence_report(struct ft_silence *silence, struct ft_diagnosis_report *r)

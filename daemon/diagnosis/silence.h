@@ -21,11 +21,13 @@ struct ft_silence {
     char reason[FT_SILENCE_TEXT], doubt[FT_SILENCE_TEXT];
 };
 
-/* Of a rank that is said to be in no operation while others are in one since then. What stands
- * elsewhere is put into *stand, which is not known then where that is all that is known. */
+/* Of a rank that a report says is in no operation while others are in one since then. What stands
+ * elsewhere is put into *stand, and takes away what the report has for that rank; where nothing
+ * does, *stand is not known, and the report says no more of the rank than is seen. */
 void ft_silence_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                      const struct ft_recent_rank *rank, uint64_t since_ns, int64_t now_ms,
-                     struct ft_stand *stand, struct ft_silence *silence);
+                     struct ft_diagnosis_report *r, struct ft_stand *stand,
+                     struct ft_silence *silence);
 
 /* Says so in a report, after all that raises its confidence. */
 void ft_silence_report(struct ft_silence *silence, struct ft_diagnosis_report *r);

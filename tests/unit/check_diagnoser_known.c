@@ -29,6 +29,7 @@ static unsigned raised, cleared;
 static Fabrictrace__Syndrome syndrome;
 static double confidence;
 static uint32_t rank_named, ranks, ranks_known;
+static size_t chain; /* ranks in the chain of waits */
 static char message[512], doubts[2048];
 
 static char *text(const char *s)
@@ -47,6 +48,7 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
     cleared += d->cleared;
     syndrome = d->syndrome;
     confidence = d->confidence;
+    chain = d->n_wait_chain;
     rank_named = d->has_rank ? d->rank : NONE;
     ranks = d->has_ranks ? d->ranks : 0;
     ranks_known = d->has_ranks_known ? d->ranks_known : 0;
@@ -266,6 +268,8 @@ START_TEST(where_ranks_of_a_silent_agent_are_is_not_known)
         ck_assert_uint_eq(raised, 1);
         ck_assert_double_le(confidence, 0.5);
         ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 says nothing since"));
+        ck_assert_ptr_nonnull(strstr(message, "nothing shows that rank "));
+        ck_assert_ptr_null(strstr(message, "never entered"));
         close_diagnoser();
     }
 }
@@ -332,6 +336,9 @@ START_TEST(what_stands_elsewhere_is_not_the_silent_host)
     ck_assert_uint_eq(raised, 1);
     ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG);
     ck_assert_uint_eq(rank_named, 1);
+    ck_assert_uint_eq(chain, 0);
+    ck_assert_ptr_nonnull(strstr(message, "rank 1 on gpu00 with rank 2"));
+    ck_assert_ptr_null(strstr(message, "never entered"));
     ck_assert_double_le(confidence, 0.5);
     ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 says nothing since"));
     close_diagnoser();
