@@ -6,25 +6,6 @@
 /* What has ended is still shown for so long, unless its room is needed. */
 #define KEEP_MS  3600000
 #define SWEEP_MS 10000
-/* Agents announce a rank every half minute: what came before that waits for so long. */
-#define WAIT_MS 60000
-
-/* Of a member that nobody announced it is known no more than when it was heard of. */
-static bool is_over(const struct ft_ranks *r, const struct ft_ranks_member_key *key,
-                    int64_t heard_ms)
-{
-    const struct ft_rank_member *m = ft_ranks_find(r, key);
-
-    return m ? m->closed : r->now_ms - heard_ms > FT_RANKS_SILENT_MS;
-}
-
-static bool hosts_over(const struct ft_ranks *r, const struct ft_ranks_hosts *h)
-{
-    for (uint32_t i = 0; i < h->count; i++)
-        if (!is_over(r, &h->src[i], h->heard_ms))
-            return false;
-    return true;
-}
 
 static void close_silent(struct ft_ranks *r, struct ft_ranks_member_entry *m)
 {
@@ -32,38 +13,6 @@ static void close_silent(struct ft_ranks *r, struct ft_ranks_member_entry *m)
     if (m->heard_ms > r->now_ms)
         m->heard_ms = r->now_ms;
     m->m.closed |= r->now_ms - m->heard_ms > FT_RANKS_SILENT_MS;
-}
-
-static bool edge_is_over(const struct ft_ranks *r, const struct ft_ranks_edge_entry *e)
-{
-    const struct ft_ranks_member_key src = ft_ranks_member_key(e->key.comm_id, e->key.src);
-    const struct ft_ranks_member_key dst = ft_ranks_member_key(e->key.comm_id, e->key.dst);
-
-    return is_over(r, &src, e->heard_ms) && is_over(r, &dst, e->heard_ms);
-}
-
-bool ft_ranks_is_over(const struct ft_ranks *r, enum ft_ranks_phase of, const void *entry)
-{
-    const struct ft_ranks_qp *q = entry;
-    const struct ft_ranks_member_entry *m = entry;
-    const struct ft_ranks_waiting *w = entry;
-
-    switch (of) {
-    case FT_RANKS_EDGES:
-        return edge_is_over(r, entry);
-    case FT_RANKS_HOSTS:
-        return hosts_over(r, entry);
-    case FT_RANKS_QPS:
-        return is_over(r, &q->src, q->heard_ms);
-    case FT_RANKS_SILENT:
-    case FT_RANKS_MEMBERS:
-        return m->m.closed;
-    case FT_RANKS_WAITING:
-        return !ft_ranks_within(r->now_ms, w->since_ms, WAIT_MS);
-    case FT_RANKS_PHASES:
-        break;
-    }
-    return false;
 }
 
 static int64_t heard_ms(enum ft_ranks_phase of, const void *entry)

@@ -3,8 +3,8 @@
 #define FT_DAEMON_JOBS_RANKS_IMPL_H
 /*
  * What the parts of daemon/jobs/ranks.h share: ranks_reports.c takes what ranks report of their
- * operations, ranks_room.c finds room and divides it among hosts, ranks_age.c forgets what has
- * ended, ranks.c has the rest. Private to them. Thread: one.
+ * operations, ranks_room.c knows what has ended, finds room and divides it among hosts, ranks_age.c
+ * forgets what has ended, ranks.c has the rest. Private to them. Thread: one.
  */
 #include <stddef.h>
 #include <stdio.h>

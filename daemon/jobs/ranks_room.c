@@ -8,6 +8,57 @@
 #define LOOKS    1024
 #define VAIN_MAX 16384
 #define PRESS_MS 1000
+/* Agents announce a rank every half minute: what came before that waits for so long. */
+#define WAIT_MS 60000
+
+/* Of a member that nobody announced it is known no more than when it was heard of. */
+static bool is_over(const struct ft_ranks *r, const struct ft_ranks_member_key *key,
+                    int64_t heard_ms)
+{
+    const struct ft_rank_member *m = ft_ranks_find(r, key);
+
+    return m ? m->closed : r->now_ms - heard_ms > FT_RANKS_SILENT_MS;
+}
+
+static bool hosts_over(const struct ft_ranks *r, const struct ft_ranks_hosts *h)
+{
+    for (uint32_t i = 0; i < h->count; i++)
+        if (!is_over(r, &h->src[i], h->heard_ms))
+            return false;
+    return true;
+}
+
+static bool edge_is_over(const struct ft_ranks *r, const struct ft_ranks_edge_entry *e)
+{
+    const struct ft_ranks_member_key src = ft_ranks_member_key(e->key.comm_id, e->key.src);
+    const struct ft_ranks_member_key dst = ft_ranks_member_key(e->key.comm_id, e->key.dst);
+
+    return is_over(r, &src, e->heard_ms) && is_over(r, &dst, e->heard_ms);
+}
+
+bool ft_ranks_is_over(const struct ft_ranks *r, enum ft_ranks_phase of, const void *entry)
+{
+    const struct ft_ranks_qp *q = entry;
+    const struct ft_ranks_member_entry *m = entry;
+    const struct ft_ranks_waiting *w = entry;
+
+    switch (of) {
+    case FT_RANKS_EDGES:
+        return edge_is_over(r, entry);
+    case FT_RANKS_HOSTS:
+        return hosts_over(r, entry);
+    case FT_RANKS_QPS:
+        return is_over(r, &q->src, q->heard_ms);
+    case FT_RANKS_SILENT:
+    case FT_RANKS_MEMBERS:
+        return m->m.closed;
+    case FT_RANKS_WAITING:
+        return !ft_ranks_within(r->now_ms, w->since_ms, WAIT_MS);
+    case FT_RANKS_PHASES:
+        break;
+    }
+    return false;
+}
 
 struct ft_table *ft_ranks_table(const struct ft_ranks *r, enum ft_ranks_phase of)
 {
