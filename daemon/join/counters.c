@@ -19,6 +19,8 @@
  */
 #define OVER_SPEED 1.5
 #define SLACK_MS   15000
+/* An uptime is read somewhat before the counters. */
+#define CLOCK_CS 300
 /* Looks at a full table for each port that is new: as many as a look-up in the cache takes time. */
 #define LOOKS 32
 
@@ -49,12 +51,14 @@ struct polled {
     uint32_t lag_ifindex, lag_state;
     uint32_t lanes, lanes_low, lanes_high; /* of the optical module, while the port is up */
     bool has_up, up;
+    bool has_uptime, has_discontinuity;
     bool shut;     /* its administrator did not enable it, by the newest report that says so */
     uint8_t downs; /* how many of these are known; the newest is at downs - 1 */
-    uint32_t down_s[DOWNS_MAX];   /* when it was first reported down after it was up */
-    uint16_t downs_shut;          /* a bit for each of these: it was shut */
-    uint32_t up_s;                /* when it was last reported up */
-    struct slice slices[WINDOWS]; /* by window number modulo WINDOWS */
+    uint32_t down_s[DOWNS_MAX];           /* when it was first reported down after it was up */
+    uint16_t downs_shut;                  /* a bit for each of these: it was shut */
+    uint32_t up_s;                        /* when it was last reported up */
+    uint32_t uptime_cs, discontinuity_cs; /* modulo 2^32 */
+    struct slice slices[WINDOWS];         /* by window number modulo WINDOWS */
 };
 
 struct ft_counters {
@@ -204,6 +208,27 @@ static bool differ(const struct polled *before, const struct polled *now, uint64
     return true;
 }
 
+/* Whether the switch started between two polls, by its sysUpTime. That begins again every 497 days:
+ * it is no restart as long as it ran at the clock's pace. */
+static bool has_restarted(const struct polled *before, const struct polled *now)
+{
+    int64_t elapsed_cs = (now->time_ms - before->time_ms) / 10;
+    int64_t tolerance_cs = CLOCK_CS + elapsed_cs / 100;
+    int64_t advance_cs = (uint32_t)(now->uptime_cs - before->uptime_cs);
+
+    if (!before->has_uptime || !now->has_uptime || llabs(advance_cs - elapsed_cs) <= tolerance_cs)
+        return false;
+    return now->uptime_cs < before->uptime_cs || now->uptime_cs < elapsed_cs + tolerance_cs;
+}
+
+/* Whether what a port counted at a poll has nothing to do with what it had counted before, also
+ * where it is more. */
+static bool is_interrupted(const struct polled *before, const struct polled *now)
+{
+    return has_restarted(before, now) || (before->has_discontinuity && now->has_discontinuity &&
+                                          before->discontinuity_cs != now->discontinuity_cs);
+}
+
 static void note_state(struct polled *p, const Fabrictrace__PortCounters *poll)
 {
     bool shut = !poll->oper_up && poll->has_admin_up && !poll->admin_up;
@@ -245,6 +270,10 @@ static void read_poll(struct polled *p, const Fabrictrace__PortCounters *poll)
         p->speed_bps = poll->speed_bps;
     memcpy(p->value, values, sizeof(values));
     memcpy(p->has, has, sizeof(has));
+    p->has_uptime = poll->has_uptime_ms;
+    p->uptime_cs = (uint32_t)(poll->uptime_ms / 10);
+    p->has_discontinuity = poll->has_discontinuity_ms;
+    p->discontinuity_cs = (uint32_t)(poll->discontinuity_ms / 10);
     note_state(p, poll);
     p->has_lag = poll->lag && poll->lag->has_state;
     p->lag_ifindex = p->has_lag ? poll->lag->ifindex : 0;
@@ -315,7 +344,7 @@ int ft_counters_take(struct ft_counters *c, const Fabrictrace__PortCounters *pol
     read_poll(p, poll);
     if (fresh || before.time_ms == 0 || p->time_ms - before.time_ms > APART_MS)
         return 0;
-    if (differ(&before, p, diff, &missing))
+    if (!is_interrupted(&before, p) && differ(&before, p, diff, &missing))
         lay(c, p, before.time_ms, p->time_ms, diff, missing);
     return 0;
 }

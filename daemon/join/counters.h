@@ -5,11 +5,12 @@
  * What the ports' own counters say of a window.
  *
  * The difference between two polls is divided among the windows between them by time. A window has
- * a figure when polls cover nearly all of it; where a counter went back, or grew by more than its
- * port can carry, there is none rather than a wrong one. SNMP's counters are used where there are
- * any, and have come within ten minutes, else sFlow's. Capped; when the table is full, ports
- * without a report for ten minutes are removed. Pure; times come with the records, in Unix
- * milliseconds. Thread: one.
+ * a figure when polls cover nearly all of it; where a counter went back or grew by more than its
+ * port can carry, or the switch says that it does not continue (it restarted,
+ * ifCounterDiscontinuityTime), there is none rather than a wrong one. SNMP's counters are used
+ * where there are any, and have come within ten minutes, else sFlow's. Capped; when the table is
+ * full, ports without a report for ten minutes are removed. Pure; times come with the records, in
+ * Unix milliseconds. Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 #include "proto/fabrictrace.pb-c.h"
 
 /* Memory of one entry: of a port by one source, also just after the table grew. */
-#define FT_COUNTERS_PORT_BYTES 1272
+#define FT_COUNTERS_PORT_BYTES 1288
 
 struct ft_counters;
 

@@ -20,6 +20,11 @@ enum ft_counters_verdict ft_snmp_counters_take(struct ft_snmp_counters *c,
         c->total[i] = value;
         return FT_COUNTERS_FIRST;
     }
+    /* What it counted since has nothing to do with what it had counted before. */
+    if (restarted && value > before) {
+        c->total[i] = value;
+        return FT_COUNTERS_RESET;
+    }
     if (value >= before) {
         c->total[i] += value - before;
         return value > before ? FT_COUNTERS_MOVED : FT_COUNTERS_SAME;

@@ -3,9 +3,9 @@
 #define FT_SWITCHPOLL_SNMP_COUNTERS_H
 /*
  * The counters of one port over time. A 32-bit counter that begins again after 2^32 continues as
- * one of 64 bits; one that goes back for any other reason (the switch restarted, somebody cleared
- * it) is left as it is and reported, so that no difference is taken over it. Pure. Owner: the
- * caller. Thread: one.
+ * one of 64 bits; one that goes back for any other reason (somebody cleared it), or that is of
+ * after a restart, is left as it is and reported, so that no difference is taken over it. Pure.
+ * Owner: the caller. Thread: one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@ enum ft_counters_verdict {
     FT_COUNTERS_SAME,
     FT_COUNTERS_MOVED,
     FT_COUNTERS_WRAPPED, /* moved, over the end of 32 bits */
-    FT_COUNTERS_RESET,   /* went back */
+    FT_COUNTERS_RESET,   /* went back, or began anew */
 };
 
 /* Takes the value of a counter (FT_MIB_FIRST_COUNTER and above). restarted: the

@@ -35,6 +35,8 @@ struct ft_device_port {
     char *mac;
     uint32_t type;      /* ifType; 0: not answered */
     uint64_t speed_bps; /* 0: not answered */
+    bool has_discontinuity;
+    uint32_t discontinuity_cs; /* ifCounterDiscontinuityTime */
     bool has_oper_up;
     bool oper_up;
     bool has_admin_up; /* enabled by its administrator, or not */

@@ -97,6 +97,9 @@ static void take_counters(struct ft_device *d, const struct ft_walk_cell *cell, 
         port->admin_up = port->has_admin_up && v->number == ADMIN_UP;
     } else if (cell->column == FT_MIB_HIGH_SPEED) {
         port->speed_bps = v->type == FT_SNMP_UNSIGNED ? v->number * BPS_PER_UNIT : 0;
+    } else if (cell->column == FT_MIB_DISCONTINUITY) {
+        port->has_discontinuity = v->type == FT_SNMP_UNSIGNED;
+        port->discontinuity_cs = (uint32_t)v->number;
     } else {
         d->moves += take_count(d, port, (enum ft_mib_counters)cell->column, v);
     }

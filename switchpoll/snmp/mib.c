@@ -20,7 +20,7 @@ static const struct ft_snmp_oid counters[] = {
     [FT_MIB_OUT_UCAST] = NAME(IFX_ENTRY, 11),     [FT_MIB_OUT_MULTICAST] = NAME(IFX_ENTRY, 12),
     [FT_MIB_OUT_BROADCAST] = NAME(IFX_ENTRY, 13), [FT_MIB_IN_DISCARDS] = NAME(IF_ENTRY, 13),
     [FT_MIB_IN_ERRORS] = NAME(IF_ENTRY, 14),      [FT_MIB_OUT_DISCARDS] = NAME(IF_ENTRY, 19),
-    [FT_MIB_OUT_ERRORS] = NAME(IF_ENTRY, 20),
+    [FT_MIB_OUT_ERRORS] = NAME(IF_ENTRY, 20),     [FT_MIB_DISCONTINUITY] = NAME(IFX_ENTRY, 19),
 };
 
 static const struct ft_snmp_oid names[] = {

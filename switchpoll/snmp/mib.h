@@ -31,6 +31,7 @@ enum ft_mib_counters {
     FT_MIB_OPER_STATUS,
     FT_MIB_ADMIN_STATUS,
     FT_MIB_HIGH_SPEED,
+    FT_MIB_DISCONTINUITY,
     FT_MIB_FIRST_COUNTER, /* the rest are counters */
     FT_MIB_IN_OCTETS = FT_MIB_FIRST_COUNTER,
     FT_MIB_OUT_OCTETS,

@@ -245,6 +245,10 @@ static void emit_port(const struct ft_device *d, const struct ft_device_port *po
     m.oper_up = port->oper_up;
     m.has_admin_up = port->has_admin_up;
     m.admin_up = port->admin_up;
+    m.has_uptime_ms = d->scalars.has_uptime;
+    m.uptime_ms = (uint64_t)d->scalars.uptime_cs * MS_PER_CS;
+    m.has_discontinuity_ms = port->has_discontinuity;
+    m.discontinuity_ms = (uint64_t)port->discontinuity_cs * MS_PER_CS;
     m.has_in_bytes = ft_counters_get(c, FT_MIB_IN_OCTETS, &m.in_bytes);
     m.has_out_bytes = ft_counters_get(c, FT_MIB_OUT_OCTETS, &m.out_bytes);
     m.has_in_packets = packets(c, FT_MIB_IN_UCAST, &m.in_packets);

@@ -176,6 +176,48 @@ START_TEST(a_reset_gives_no_figure_a_wrap_does)
 }
 END_TEST
 
+/* A poll at an uptime; discontinuity_s: of the port's counters, likewise. */
+static void take_uptime(int64_t ms, uint64_t bytes, uint64_t uptime_s, uint64_t discontinuity_s)
+{
+    struct poll p;
+
+    make_poll(&p, 0, 100, ms, bytes, bytes);
+    p.c.has_uptime_ms = p.c.has_discontinuity_ms = true;
+    p.c.uptime_ms = uptime_s * 1000;
+    p.c.discontinuity_ms = discontinuity_s * 1000;
+    ck_assert_int_eq(ft_counters_take(counters, &p.c, heard_ms), 0);
+}
+
+/* A switch that restarted counted little before, or comes back with what it had kept: what it
+ * counts then may be more. */
+START_TEST(nothing_is_growth_over_a_restart)
+{
+    static const struct {
+        uint64_t before_s, uptime_s, discontinuity_s;
+        bool counts;
+    } cases[] = {
+        {1000, 1010, 0, true},          {1000, 4, 0, false},       {3, 5, 0, false},
+        {1000, 1010, 1005, false},      {1000, 1009, 0, true},     {42949672, 9, 0, true},
+        {42949672, 42949660, 0, false}, {42949000, 100, 0, false},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ft_counted c;
+
+        begin();
+        take_uptime(START_MS, 1000, cases[i].before_s, 0);
+        take_uptime(START_MS + 10000, 21000, cases[i].uptime_s, cases[i].discontinuity_s);
+        ck_assert_msg(ft_counters_window(counters, uplink(), WINDOW, &c) == cases[i].counts,
+                      "case %zu", i);
+        /* From there on it counts. */
+        take_uptime(START_MS + 20000, 31000, cases[i].uptime_s + 10, cases[i].discontinuity_s);
+        ck_assert(ft_counters_window(counters, uplink(), WINDOW + 1, &c));
+        ck_assert_double_eq_tol(c.in_bytes, 10000, 1e-6);
+        end();
+    }
+}
+END_TEST
+
 START_TEST(more_than_the_port_carries_is_no_figure)
 {
     struct ft_counted c;
@@ -427,7 +469,8 @@ END_TEST
 FT_UNIT_MAIN("counters", ports_that_nobody_reports_make_room,
              differences_are_laid_on_windows_by_time, a_clock_that_is_set_back_begins_anew,
              a_switch_of_two_addresses_is_counted_by_who_polls_it, sflow_counts_where_snmp_stops,
-             a_reset_gives_no_figure_a_wrap_does, more_than_the_port_carries_is_no_figure,
+             a_reset_gives_no_figure_a_wrap_does, nothing_is_growth_over_a_restart,
+             more_than_the_port_carries_is_no_figure,
              pause_frames_are_differences_between_polls_that_had_them, snmp_goes_before_sflow,
              polls_that_cannot_be_are_refused, a_port_takes_what_the_budget_gives_it,
              the_newest_report_says_whether_a_port_is_up, what_an_administrator_shuts_is_no_flap)

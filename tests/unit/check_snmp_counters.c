@@ -57,4 +57,21 @@ START_TEST(resets)
 }
 END_TEST
 
-FT_UNIT_MAIN("snmp_counters", moves, wraps_at_32_bits, resets)
+/* More than before a restart is no growth: what came before is not in it. */
+START_TEST(what_a_restarted_switch_counted_is_no_growth)
+{
+    struct ft_snmp_counters c = {0};
+
+    ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0xfffffff0, false);
+    ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0x10, false);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0x20, true), FT_COUNTERS_RESET);
+    ck_assert_uint_eq(total(&c, FT_MIB_IN_DISCARDS), 0x20);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_DISCARDS, 0x30, false), FT_COUNTERS_MOVED);
+    ck_assert_uint_eq(total(&c, FT_MIB_IN_DISCARDS), 0x30);
+    ft_snmp_counters_take(&c, FT_MIB_IN_OCTETS, 0, false);
+    ck_assert_int_eq(ft_snmp_counters_take(&c, FT_MIB_IN_OCTETS, 0, true), FT_COUNTERS_SAME);
+}
+END_TEST
+
+FT_UNIT_MAIN("snmp_counters", moves, wraps_at_32_bits, resets,
+             what_a_restarted_switch_counted_is_no_growth)

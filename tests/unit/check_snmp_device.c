@@ -255,6 +255,32 @@ START_TEST(members_of_a_lag)
 }
 END_TEST
 
+/* By which a reader finds counters that do not continue. */
+START_TEST(since_when_counters_continue_is_reported)
+{
+    struct answers counts = {0};
+
+    set_up();
+    begin();
+    count(1, 5);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(ft_report_counters(device, &sink), 1);
+    ck_assert(last_counters.has_uptime_ms && last_counters.uptime_ms == (uint64_t)now_s * 1000);
+    ck_assert(!last_counters.has_discontinuity_ms);
+    now_s += 30;
+    begin();
+    set_number(answer(&counts, FT_MIB_COUNTERS, FT_MIB_IN_OCTETS, INDEX(1)), FT_SNMP_COUNTER64, 7);
+    set_number(answer(&counts, FT_MIB_COUNTERS, FT_MIB_DISCONTINUITY, INDEX(1)), FT_SNMP_UNSIGNED,
+               101234);
+    feed(&counts, FT_MIB_COUNTERS);
+    ft_device_end(device, now());
+    ck_assert_uint_eq(ft_report_counters(device, &sink), 1);
+    ck_assert_uint_eq(last_counters.in_bytes, 7);
+    ck_assert(last_counters.has_discontinuity_ms && last_counters.discontinuity_ms == 1012340);
+    ft_device_free(device);
+}
+END_TEST
+
 /* Of each port: what the agent has, the wider form first; nothing that this poll did not read. */
 START_TEST(pause_and_pfc)
 {
@@ -403,7 +429,7 @@ START_TEST(hostile_text)
 }
 END_TEST
 
-FT_UNIT_MAIN("snmp_device", ports_of_all_devices_have_a_cap, half_a_table, restarts,
-             new_and_gone_ports, ports_outlast_their_sub_agent, ports_that_are_missed_once_stay,
-             frozen, members_of_a_lag, pause_and_pfc, what_an_administrator_shut, caps,
-             hostile_text)
+FT_UNIT_MAIN("snmp_device", ports_of_all_devices_have_a_cap,
+             since_when_counters_continue_is_reported, half_a_table, restarts, new_and_gone_ports,
+             ports_outlast_their_sub_agent, ports_that_are_missed_once_stay, frozen,
+             members_of_a_lag, pause_and_pfc, what_an_administrator_shut, caps, hostile_text)
