@@ -10,14 +10,16 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/grow.h"
+
 #define STACK_BYTES (128u << 10)
-/* Sockets that wait for being closed, before no more connections are accepted. A pipe holds more.
- */
-#define SOCKETS_MAX 256
+/* Sockets that wait for being closed, before no more connections are accepted. */
+#define SOCKETS_MAX 64
 /* Descriptors that were sent and are being closed; those of one user. */
 #define TAKEN_MAX 8
 #define USER_MAX  2
@@ -35,10 +37,13 @@ struct slot {
 
 struct ft_closer {
     pthread_mutex_t lock;
-    pthread_t worker; /* for sockets */
-    bool works, freed;
-    int queue[2];     /* a pipe: sockets to close, by their numbers */
-    uint64_t sockets; /* of them, not closed yet */
+    pthread_t worker;  /* for sockets */
+    bool freed, apart; /* apart: the worker has descriptors of its own */
+    sem_t begun;
+    int queue[2]; /* sockets on their way to the worker, and where it takes them */
+    int *held;    /* those for which there is no room on the way */
+    size_t held_count, held_size;
+    uint64_t sockets; /* all of them, not closed yet */
     uint64_t unwanted;
     struct slot slots[TAKEN_MAX];
     size_t threads; /* of the slots */
@@ -47,7 +52,6 @@ struct ft_closer {
 /* A second copy of a descriptor, in a table of its own. */
 struct copy {
     int fd;
-    bool made;
     sem_t copied, closed;
 };
 
@@ -57,16 +61,22 @@ static void wait_for(sem_t *sem)
         ;
 }
 
+/* A table of its own for this thread, with one descriptor of those in the other. */
+static bool keep_only(int fd)
+{
+    if (unshare(CLONE_FILES))
+        return false;
+    if (fd > 0)
+        syscall(SYS_close_range, 0, (unsigned)fd - 1, 0);
+    syscall(SYS_close_range, (unsigned)fd + 1, ~0U, 0);
+    return true;
+}
+
 static void *hold_copy(void *arg)
 {
     struct copy *copy = arg;
 
-    copy->made = unshare(CLONE_FILES) == 0;
-    if (copy->made) {
-        if (copy->fd > 0)
-            syscall(SYS_close_range, 0, (unsigned)copy->fd - 1, 0);
-        syscall(SYS_close_range, (unsigned)copy->fd + 1, ~0U, 0);
-    }
+    keep_only(copy->fd);
     sem_post(&copy->copied);
     wait_for(&copy->closed);
     return NULL;
@@ -111,35 +121,66 @@ static void let_go(int fd)
     sem_destroy(&copy.closed);
 }
 
+/* -1: there will be no more. */
+static int take_socket(int queue)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr message;
+    ssize_t n;
+    int fd = -1;
+
+    do {
+        message =
+            (struct msghdr){.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+        n = recvmsg(queue, &message, MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
+    if (n == 0 && CMSG_FIRSTHDR(&message))
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+    return fd;
+}
+
+/* In its table are sockets of ours alone, and nothing that anybody sent: a copy of that table is
+ * closed at once, too. */
 static void *close_sockets(void *arg)
 {
     struct ft_closer *closer = arg;
-    int fd;
+    int fd, queue = closer->queue[1];
 
-    while (read(closer->queue[0], &fd, sizeof(fd)) == sizeof(fd) && fd >= 0) {
+    closer->apart = keep_only(queue);
+    sem_post(&closer->begun);
+    while ((fd = take_socket(queue)) >= 0) {
+        /* Who passed it on has it no more once the lock is free. */
+        pthread_mutex_lock(&closer->lock);
+        pthread_mutex_unlock(&closer->lock);
         let_go(fd);
         pthread_mutex_lock(&closer->lock);
         closer->sockets--;
         pthread_mutex_unlock(&closer->lock);
     }
+    close(queue);
     return NULL;
 }
 
 static void destroy(struct ft_closer *closer)
 {
-    close(closer->queue[0]);
-    close(closer->queue[1]);
+    sem_destroy(&closer->begun);
     pthread_mutex_destroy(&closer->lock);
+    free(closer->held);
     free(closer);
 }
 
 static void *close_taken(void *arg)
 {
     struct slot *slot = arg;
+    static const struct linger off = {.l_onoff = 0};
     struct ft_closer *closer = slot->closer;
     bool last;
 
-    let_go(slot->fd);
+    setsockopt(slot->fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+    close(slot->fd);
     pthread_mutex_lock(&closer->lock);
     slot->state = SLOT_FREE;
     last = --closer->threads == 0 && closer->freed;
@@ -149,13 +190,33 @@ static void *close_taken(void *arg)
     return NULL;
 }
 
-/* Whatever found no thread so far is tried again with each call. Under the lock. */
-static void start_threads(struct ft_closer *closer)
+/* The socket is in two tables then, and closed here without anything else. */
+static bool pass(struct ft_closer *closer, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+
+    *rights = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fd))};
+    memcpy(CMSG_DATA(rights), &fd, sizeof(fd));
+    if (sendmsg(closer->queue[0], &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        return false;
+    close(fd);
+    return true;
+}
+
+/* What had no room on the way, or no thread so far, is tried again with each call. Under the lock.
+ */
+static void try_again(struct ft_closer *closer)
 {
     pthread_t thread;
 
-    if (closer->sockets && !closer->works)
-        closer->works = start_thread(&closer->worker, close_sockets, closer) == 0;
+    while (closer->held_count && pass(closer, closer->held[closer->held_count - 1]))
+        closer->held_count--;
     for (size_t i = 0; i < TAKEN_MAX; i++) {
         struct slot *slot = &closer->slots[i];
 
@@ -167,29 +228,56 @@ static void start_threads(struct ft_closer *closer)
     }
 }
 
+static void hand_over(struct ft_closer *closer, int fd)
+{
+    int *room;
+
+    closer->sockets++;
+    if (pass(closer, fd))
+        return;
+    /* Without memory it stays open. */
+    room = ft_grow(closer->held, closer->held_count, &closer->held_size, sizeof(*room));
+    if (!room)
+        return;
+    closer->held = room;
+    closer->held[closer->held_count++] = fd;
+}
+
 struct ft_closer *ft_closer_new(void)
 {
     struct ft_closer *closer = calloc(1, sizeof(*closer));
 
-    if (!closer || pipe2(closer->queue, O_CLOEXEC)) {
+    if (!closer || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, closer->queue)) {
         free(closer);
         return NULL;
     }
     pthread_mutex_init(&closer->lock, NULL);
+    sem_init(&closer->begun, 0, 0);
     for (size_t i = 0; i < TAKEN_MAX; i++)
         closer->slots[i].closer = closer;
+    if (start_thread(&closer->worker, close_sockets, closer)) {
+        close(closer->queue[0]);
+        close(closer->queue[1]);
+        destroy(closer);
+        return NULL;
+    }
+    wait_for(&closer->begun);
+    if (closer->apart)
+        close(closer->queue[1]);
     return closer;
 }
 
 void ft_closer_free(struct ft_closer *closer)
 {
-    static const int end = -1;
     bool last;
 
     if (!closer)
         return;
-    if (closer->works && write(closer->queue[1], &end, sizeof(end)) == sizeof(end))
-        pthread_join(closer->worker, NULL);
+    pthread_mutex_lock(&closer->lock);
+    try_again(closer);
+    pthread_mutex_unlock(&closer->lock);
+    close(closer->queue[0]);
+    pthread_join(closer->worker, NULL);
     pthread_mutex_lock(&closer->lock);
     closer->freed = true;
     last = closer->threads == 0;
@@ -203,7 +291,7 @@ bool ft_closer_may_accept(struct ft_closer *closer)
     bool room;
 
     pthread_mutex_lock(&closer->lock);
-    start_threads(closer);
+    try_again(closer);
     room = closer->sockets < SOCKETS_MAX;
     pthread_mutex_unlock(&closer->lock);
     return room;
@@ -214,7 +302,7 @@ bool ft_closer_may_take(struct ft_closer *closer, uint64_t user)
     size_t own = 0, used = 0;
 
     pthread_mutex_lock(&closer->lock);
-    start_threads(closer);
+    try_again(closer);
     for (size_t i = 0; i < TAKEN_MAX; i++) {
         const struct slot *slot = &closer->slots[i];
 
@@ -238,7 +326,7 @@ void ft_closer_take(struct ft_closer *closer, int fd, uint64_t user)
         slot->state = SLOT_WAITS;
         break;
     }
-    start_threads(closer);
+    try_again(closer);
     pthread_mutex_unlock(&closer->lock);
 }
 
@@ -292,9 +380,8 @@ void ft_closer_hang_up(struct ft_closer *closer, int fd)
     }
     pthread_mutex_lock(&closer->lock);
     closer->unwanted += !listens;
-    if (write(closer->queue[1], &fd, sizeof(fd)) == sizeof(fd))
-        closer->sockets++;
-    start_threads(closer);
+    hand_over(closer, fd);
+    try_again(closer);
     pthread_mutex_unlock(&closer->lock);
 }
 

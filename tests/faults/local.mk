@@ -5,6 +5,7 @@ EXTRA_DIST += \
 	tests/faults/kit.py \
 	tests/faults/honest.py \
 	tests/faults/hostile.py \
+	tests/faults/hanging.py \
 	tests/faults/madeup.py \
 	tests/faults/judged.py \
 	tests/faults/segment.py \
@@ -24,6 +25,7 @@ EXTRA_DIST += \
 	tests/faults/scenarios/memory_full.py \
 	tests/faults/scenarios/no_descriptors.py \
 	tests/faults/scenarios/reloads.py \
+	tests/faults/scenarios/sent_descriptors.py \
 	tests/faults/scenarios/siege.py \
 	tests/faults/scenarios/silent_jobs.py \
 	tests/faults/scenarios/slow_readers.py \
