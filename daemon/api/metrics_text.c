@@ -450,6 +450,7 @@ static void write_transport(struct ft_prom *p, const struct ft_receiver *receive
     ft_prom_u64(p, FT_PROM_LABELS("refused"), s.refused);
     ft_prom_one(p, FT_METRIC_PEERS, s.connected);
     ft_prom_one(p, FT_METRIC_CONNECTIONS_REFUSED, s.connections_refused);
+    ft_prom_one(p, FT_METRIC_CONNECTIONS_CUT, s.malformed);
     ft_prom_one(p, FT_METRIC_CROWDED_OUT, s.crowded_out);
 }
 

@@ -14,6 +14,8 @@ EXTRA_DIST += \
 	tests/faults/scenarios/connections.py \
 	tests/faults/scenarios/costs.py \
 	tests/faults/scenarios/crowd.py \
+	tests/faults/scenarios/disk_full.py \
+	tests/faults/scenarios/drips.py \
 	tests/faults/scenarios/event_streams.py \
 	tests/faults/scenarios/events_refused.py \
 	tests/faults/scenarios/filled.py \
@@ -22,6 +24,8 @@ EXTRA_DIST += \
 	tests/faults/scenarios/kills.py \
 	tests/faults/scenarios/links.py \
 	tests/faults/scenarios/loss_sources.py \
+	tests/faults/scenarios/loud_job.py \
+	tests/faults/scenarios/memfds.py \
 	tests/faults/scenarios/memory_full.py \
 	tests/faults/scenarios/no_descriptors.py \
 	tests/faults/scenarios/reloads.py \

@@ -35,7 +35,8 @@ KILL_S = 20    # more for each kill
 LONG = ("siege", "kills", "crowd", "links", "clocks", "spoofed")  # whose figures are of interest though all is well
 ALONE = ("crowd", "loss_sources", "no_descriptors")
 LANES = 4
-FIRST = ("clocks", "siege", "kills", "connections", "filled", "links", "reloads")  # the longest: nobody waits for them
+# The longest, so that nobody waits for them at the end.
+FIRST = ("clocks", "drips", "siege", "kills", "connections", "filled", "links", "reloads")
 UNITS = {"s": 1, "m": 60, "h": 3600}
 SKIPPED = 77
 USED = "seconds of processor: "  # the last line of a scenario
