@@ -59,6 +59,7 @@
 #define STEPS        2   /* a spread of more than so many times that of the steps is a trend */
 #define FELT         0.3 /* of its excess, that others wait */
 #define ALIKE_MIN    4   /* members that show whether they are alike */
+#define ABOUT        0.5 /* as late as another, or more */
 #define CULPRITS     2   /* more at once, on several hosts, are another kind of rank */
 
 static bool complete(const struct ft_gathering *group, size_t members)
@@ -354,6 +355,22 @@ static bool only_queues(const struct ft_work_pace *p, const struct ft_suspect *c
            ft_work_pace_waited(p, c->position, c->first, c->end) < FELT * c->excess * p->base;
 }
 
+/* Whether more ranks of other hosts than can be late at once are later than their like by about as
+ * much, and waited for as long: they wait for each other somewhere, and which of them is why does
+ * not show. */
+static bool is_common(const struct ft_work_pace *p, const struct ft_suspect *c)
+{
+    const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
+    double late = middle_of(p, p->late, c->position, c->first, c->end, NULL);
+    size_t others = 0;
+
+    for (size_t j = 0; j < p->members; j++)
+        others += p->m->process[member[j].process].host != p->m->process[c->process].host &&
+                  middle_of(p, p->excess, j, c->first, c->end, NULL) > ABOUT * c->excess &&
+                  middle_of(p, p->late, j, c->first, c->end, NULL) > ABOUT * late;
+    return others >= CULPRITS;
+}
+
 static int search(struct ft_work_pace *p, struct ft_suspects *seen)
 {
     const struct ft_member *member = &p->m->members[p->m->comm_members[p->comm]];
@@ -379,6 +396,7 @@ static int search(struct ft_work_pace *p, struct ft_suspects *seen)
         c.wall_ns = p->wall_base;
         c.blocks = p->blocks;
         c.members = p->members;
+        c.common = is_common(p, &c);
         culprits[count++] = c;
     }
     set_rows(p, count);

@@ -41,6 +41,16 @@ static bool is_alone(const struct ft_matched *m, const struct ft_suspects *s,
     return true;
 }
 
+/* Whether a process is late together with others, in any communicator. */
+static bool is_common(const struct ft_matched *m, const struct ft_suspects *s, uint32_t process)
+{
+    ft_task_spend(m->task, 1 + s->count / 16);
+    for (size_t i = 0; i < s->count; i++)
+        if (s->items[i].process == process && s->items[i].common)
+            return true;
+    return false;
+}
+
 struct ft_diagnosis *ft_suspects_describe(const struct ft_matched *m, const struct ft_suspect *c,
                                           struct ft_diagnoses *found)
 {
@@ -117,7 +127,7 @@ int ft_suspects_report(const struct ft_matched *m, const struct ft_suspects *s,
     for (size_t i = 0; i < s->count && rc == 0; i++) {
         const struct ft_suspect *c = &s->items[i];
 
-        if (c->behind || (ahead && !is_alone(m, s, c)))
+        if (c->behind || is_common(m, s, c->process) || (ahead && !is_alone(m, s, c)))
             continue;
         rc = ft_suspects_stands_out(s, c);
         if (rc > 0)

@@ -26,6 +26,7 @@ struct ft_suspect {
     size_t members;                        /* that it is one of */
     double excess, sigmas, felt_ns, wall_ns;
     bool behind; /* what it does itself is not why it is late */
+    bool common; /* several others are late in the same way */
 };
 
 struct ft_suspects {
