@@ -10,8 +10,8 @@
 #define NOTHING    0.75 /* of the time that one is away another calls nothing */
 #define BEFORE_MAX 256  /* rows: what is in progress began no longer ago */
 #define BESIDE_MAX 16   /* operations in progress at once that are looked at */
-#define AT_ONCE_NS 1e5
-#define SOONER     5 /* times as soon as now it continued before */
+#define AT_ONCE_NS 2e4  /* what begins as soon was called before */
+#define LONG_NS    1e6
 #define LATER      3 /* times as late as ever before it continues */
 #define LATER_NS   1e6
 #define LATER_MIN  3      /* times before, of which that is known */
@@ -84,7 +84,7 @@ static bool continued_late(const struct ft_matched *m, uint32_t process, const s
         most = fmax(most, then);
         count++;
     }
-    return count > 0 && (delay > SOONER * fmax(least, 0) + AT_ONCE_NS ||
+    return count > 0 && ((least < AT_ONCE_NS && delay > LONG_NS) ||
                          (count >= LATER_MIN && delay > LATER * fmax(most, 0) + LATER_NS));
 }
 

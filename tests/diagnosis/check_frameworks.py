@@ -13,8 +13,8 @@ WELL = (("snapshots", "sharded", 2), ("snapshots", "buckets", 1), ("snapshots", 
         ("all pause", "megatron", 22), ("several", "expert sends", 1), ("several", "interleaved", 11),
         ("cut", "zero", 1), ("tails lost", "buckets", 2))
 FAULTS = (("stopped", "megatron", 1), ("stopped", "experts", 2), ("slow rank", "hybrid", 1),
-          ("late once", "hybrid", 2), ("late once", "expert sends", 3), ("swapped order", "sharded", 2),
-          ("other bytes", "experts", 1))
+          ("late once", "hybrid", 2), ("late once", "expert sends", 3), ("late once", "experts", 31),
+          ("swapped order", "sharded", 2), ("other bytes", "experts", 1))
 
 
 def main():
