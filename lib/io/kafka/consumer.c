@@ -491,7 +491,6 @@ rd_kafka_t *ft_kafka_consumer_handle(const struct ft_kafka_consumer *c)
     return c->client;
 }
 
-#ifdef HAVE_RD_KAFKA_CONSUMER_CLOSE_QUEUE
 /* Messages that were read ahead are not ours any more. */
 static void take_last(struct ft_kafka_consumer *c, rd_kafka_event_t *event)
 {
@@ -502,7 +501,7 @@ static void take_last(struct ft_kafka_consumer *c, rd_kafka_event_t *event)
 }
 
 /* Without brokers librdkafka would wait for them for good, to say how far was read. */
-static bool leave(struct ft_kafka_consumer *c)
+static void close_client(struct ft_kafka_consumer *c)
 {
     struct ft_mono start = ft_mono_now();
     rd_kafka_queue_t *queue = rd_kafka_queue_new(c->client);
@@ -519,39 +518,7 @@ static bool leave(struct ft_kafka_consumer *c)
     if (error)
         rd_kafka_error_destroy(error);
     rd_kafka_queue_destroy(queue);
-    return closed;
-}
-#else
-/* Before librdkafka 1.9 the close cannot be given up. It is begun only when the group's coordinator
- * has just answered a question. */
-static bool leave(struct ft_kafka_consumer *c)
-{
-    rd_kafka_topic_partition_list_t *asked = NULL;
-    rd_kafka_resp_err_t err;
-
-    if (c->group)
-        err = rd_kafka_subscription(c->client, &asked);
-    else
-        err = rd_kafka_assignment(c->client, &asked);
-    /* A subscription names no partitions; without one nobody is asked. */
-    for (int i = 0; !err && i < asked->cnt; i++)
-        if (asked->elems[i].partition < 0)
-            asked->elems[i].partition = 0;
-    if (!err && asked->cnt > 0)
-        err = rd_kafka_committed(c->client, asked, (int)(CLOSE_NS / 1000000));
-    else if (!err)
-        err = RD_KAFKA_RESP_ERR__NO_OFFSET;
-    if (asked)
-        rd_kafka_topic_partition_list_destroy(asked);
-    return !err && rd_kafka_consumer_close(c->client) == RD_KAFKA_RESP_ERR_NO_ERROR;
-}
-#endif
-
-static void close_client(struct ft_kafka_consumer *c)
-{
-    bool left = leave(c);
-
-    rd_kafka_destroy_flags(c->client, left ? 0 : RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    rd_kafka_destroy_flags(c->client, closed ? 0 : RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
 void ft_kafka_consumer_free(struct ft_kafka_consumer *c)
