@@ -9,6 +9,7 @@ EXTRA_DIST += tests/install/check_install.sh
 EXTRA_DIST += tests/bare/run.sh tests/bare/enter.sh tests/bare/apt.sh
 # Builds packages and installs them in a Debian that it makes, and in a virtual machine: ./check packages.
 EXTRA_DIST += tests/install/check_packages.sh tests/install/in_debian.sh tests/install/in_machine.sh \
+	tests/install/in_rpm.sh tests/install/in_ansible.sh \
 	tests/install/credentials.sh tests/install/machine.py
 # Reads the archives of Debian and Ubuntu: ./check packages.
 EXTRA_DIST += tests/install/check_names.py
