@@ -209,7 +209,7 @@ static bool differ(const struct polled *before, const struct polled *now, uint64
 }
 
 /* Whether the switch started between two polls, by its sysUpTime. That begins again every 497 days:
- * it is no restart as long as it ran at the clock's pace. */
+ * as long as it ran at the clock's pace it did not restart. */
 static bool has_restarted(const struct polled *before, const struct polled *now)
 {
     int64_t elapsed_cs = (now->time_ms - before->time_ms) / 10;

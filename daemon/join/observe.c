@@ -329,11 +329,8 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
     several = ft_flow_is_several(flow);
     if (is_in_time(j, o->first_ms))
         ft_sighting_set_in_time(s);
-    if (ft_sighting_samples(s, window & 1) == 0)
-        ft_sighting_note_period(s, o->packets, o->samples);
-    ft_sighting_add_samples(s, window & 1, o->samples);
+    ft_sighting_add(s, window & 1, o->packets, o->samples, o->bytes);
     note_second(flow, s, before_ms, o->last_ms, window & 1);
-    ft_sighting_add_bytes(s, window & 1, o->bytes);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
     if (!several)
         ft_flow_take_clumps(j, flow, o, in, out, window, another_second);

@@ -341,6 +341,30 @@ bool ft_evidence_above_leaf(const struct ft_evidence *ev, const struct ft_topolo
     return false;
 }
 
+void ft_sighting_add(struct ft_sighting *s, unsigned slot, uint64_t packets, uint32_t samples,
+                     uint64_t bytes)
+{
+    double had = ft_sighting_samples(s, slot), had_bytes = (double)ft_sighting_bytes(s, slot);
+    unsigned kept = ft_sighting_period_kept(packets, samples);
+    double sum, squares, as_many;
+
+    if (had == 0)
+        ft_sighting_note_period(s, packets, samples);
+    if (had == 0 || had_bytes == 0 || bytes == 0 || kept == 0 || s->period == 0 ||
+        kept == s->period) {
+        ft_sighting_add_samples(s, slot, samples);
+        ft_sighting_add_bytes(s, slot, bytes);
+        return;
+    }
+    sum = had_bytes + (double)bytes;
+    squares = had_bytes * had_bytes / had + (double)bytes * (double)bytes / samples;
+    as_many = sum * sum / squares;
+    packets += (uint64_t)(had * ft_sighting_period(s));
+    ft_sighting_set_samples(s, slot, as_many < 1 ? 1 : (uint32_t)(as_many + 0.5));
+    ft_sighting_note_period(s, packets, ft_sighting_samples(s, slot));
+    ft_sighting_add_bytes(s, slot, bytes);
+}
+
 const char *ft_reason_name(enum ft_reason reason)
 {
     static const char *const names[] = {

@@ -192,19 +192,28 @@ static inline void ft_sighting_set_in_time(struct ft_sighting *s)
     s->counts[1] |= FT_SIGHTING_IN_TIME;
 }
 
-/* Keeps how many packets a sample of these stands for, to 6 %: the power of two, and 3 bits. */
-static inline void ft_sighting_note_period(struct ft_sighting *s, uint64_t packets,
-                                           uint32_t samples)
+/* How many packets a sample of these stands for as a sighting keeps it, to 6 %: the power of two,
+ * and 3 bits. 0: nobody says. */
+static inline unsigned ft_sighting_period_kept(uint64_t packets, uint32_t samples)
 {
     uint64_t period = samples == 1 ? packets : samples ? packets / samples : 0;
     unsigned power;
 
     if (period == 0)
-        return;
+        return 0;
     if (period > UINT32_MAX / 2)
         period = UINT32_MAX / 2;
     power = 31u - (unsigned)__builtin_clz((uint32_t)period);
-    s->period = (1 + (power << 3) + (unsigned)((period << 3 >> power) & 7)) & 255u;
+    return (1 + (power << 3) + (unsigned)((period << 3 >> power) & 7)) & 255u;
+}
+
+static inline void ft_sighting_note_period(struct ft_sighting *s, uint64_t packets,
+                                           uint32_t samples)
+{
+    unsigned kept = ft_sighting_period_kept(packets, samples);
+
+    if (kept)
+        s->period = kept & 255u;
 }
 
 static inline double ft_sighting_period(const struct ft_sighting *s)
@@ -235,6 +244,12 @@ static inline void ft_sighting_add_bytes(struct ft_sighting *s, unsigned slot, u
 
     ft_sighting_set_bytes(s, slot, ft_sighting_bytes(s, slot) + (bytes < room ? bytes : room));
 }
+
+/* Adds samples to those of a window (slot: its parity). Where they stand for more packets each than
+ * those before, or for less, so many are kept as would have the error of both together at one rate:
+ * the sum of rate x rate, not the number of samples, says how far it is off. */
+void ft_sighting_add(struct ft_sighting *s, unsigned slot, uint64_t packets, uint32_t samples,
+                     uint64_t bytes);
 
 /* returns, stays: how often samples came back to a hop that they had left for another, and in how
  * many seconds they did not; recently. */

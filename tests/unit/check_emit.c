@@ -105,6 +105,31 @@ START_TEST(a_rate_by_samples_has_an_interval)
 }
 END_TEST
 
+/* 10 samples of one packet in 1000, then 100 of one in 100, of frames of 1000 bytes: 20,000
+ * packets, whose standard error is sqrt(10 x 1000^2 + 100 x 100^2) = 3317, or 16.6 %. By the number
+ * of samples it would be 9.5 %. */
+START_TEST(an_interval_is_as_wide_as_both_rates_of_a_window_make_it)
+{
+    struct ft_observation o;
+    struct ft_rate rate;
+
+    join_rig_open(&rig);
+    o = join_rig_seen(0xc123, 0, 0, 10);
+    o.packets = 10000;
+    o.bytes = 10000000;
+    join_rig_take(&rig, &o);
+    o.samples = o.data_samples = 100;
+    o.first_ms += 5000;
+    o.last_ms = o.first_ms + 900;
+    join_rig_take(&rig, &o);
+    join_rig_seal(&rig);
+    rate = ft_flow_rate(join_rig_flow(&rig, 0xc123), JOIN_RIG_WINDOW_MS);
+    ck_assert_uint_eq(rate.bps, 16000000);
+    ck_assert_double_eq_tol((double)(rate.hi_bps - rate.lo_bps) / 16e6, 2 * 1.96 * 0.166, 0.02);
+    join_rig_close(&rig);
+}
+END_TEST
+
 START_TEST(a_resolved_flow_has_all_hops)
 {
     setup();
@@ -218,6 +243,7 @@ START_TEST(strangers_have_the_names_of_their_agents)
 }
 END_TEST
 
-FT_UNIT_MAIN("emit", a_rate_by_samples_has_an_interval, a_resolved_flow_has_all_hops,
+FT_UNIT_MAIN("emit", a_rate_by_samples_has_an_interval,
+             an_interval_is_as_wide_as_both_rates_of_a_window_make_it, a_resolved_flow_has_all_hops,
              a_partial_one_has_the_certain_hops_and_a_reason, what_is_forgotten_dates_no_record,
              strangers_have_the_names_of_their_agents)

@@ -237,8 +237,53 @@ START_TEST(samples_that_name_an_aggregate_are_in_no_doubt_by_its_members)
 }
 END_TEST
 
-FT_UNIT_MAIN("sightings", a_flow_that_stays_is_counted_once_a_second,
-             the_past_is_kept_for_its_volume, what_was_on_no_part_of_the_path_left_is_of_no_path,
+/* The variance is the sum of rate x rate x length x length over the samples: as many at one rate,
+ * worked out by hand, are (sum of rates)^2 / sum of rates^2. */
+START_TEST(samples_of_two_rates_count_by_their_error)
+{
+    static const struct {
+        uint32_t samples[3], rate[3];
+        uint32_t as_many;
+    } cases[] = {
+        {{100, 50, 7}, {100, 100, 100}, 157}, /* of one rate: their number */
+        {{10, 100}, {1000, 100}, 36},         /* 20,000^2 / 11,000,000 = 36.4 */
+        {{100, 10}, {100, 1000}, 36},
+        {{100, 1}, {100, 100000}, 1}, /* 110,000^2 / 10,001,000,000 = 1.2 */
+        {{16, 1}, {1, 16}, 4},        /* 32^2 / 272 = 3.8 */
+        {{40, 40}, {2000, 1000}, 72}, /* 120,000^2 / 200,000,000 */
+        {{40, 20, 20}, {2000, 1000, 1000}, 72},
+        {{20, 40, 20}, {1000, 2000, 1000}, 72},
+        {{5, 5}, {0, 1000}, 10}, /* nobody says what those stand for */
+    };
+
+    for (unsigned slot = 0; slot < 2; slot++)
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            struct ft_sighting s = {.period = 0};
+            uint64_t bytes = 0, packets = 0;
+
+            for (int k = 0; k < 3 && cases[i].samples[k]; k++) {
+                uint64_t stands = (uint64_t)cases[i].samples[k] * cases[i].rate[k];
+
+                ft_sighting_add(&s, slot, stands, cases[i].samples[k], 1000 * stands);
+                packets += stands;
+                bytes += 1000 * stands;
+            }
+            ck_assert_uint_eq(ft_sighting_bytes(&s, slot), bytes);
+            ck_assert_uint_eq(ft_sighting_bytes(&s, !slot), 0);
+            ck_assert_msg(abs((int)ft_sighting_samples(&s, slot) - (int)cases[i].as_many) <=
+                              (i > 5),
+                          "case %zu: %u", i, ft_sighting_samples(&s, slot));
+            /* What a sample stands for then is what all do, in as many parts. */
+            if (packets && cases[i].rate[0])
+                ck_assert_double_eq_tol(ft_sighting_period(&s) * ft_sighting_samples(&s, slot),
+                                        (double)packets, 0.15 * (double)packets);
+        }
+}
+END_TEST
+
+FT_UNIT_MAIN("sightings", samples_of_two_rates_count_by_their_error,
+             a_flow_that_stays_is_counted_once_a_second, the_past_is_kept_for_its_volume,
+             what_was_on_no_part_of_the_path_left_is_of_no_path,
              samples_at_a_hop_are_those_of_its_switch, links_are_attested_from_either_end,
              a_window_agrees_with_a_path_or_differs,
              samples_that_name_an_aggregate_are_in_no_doubt_by_its_members)
