@@ -414,12 +414,13 @@ static void find_idle(struct ft_figures_work *w, const struct ft_loads *loads,
         }
         if (idle->count < FT_IDLE_MAX)
             idle->ports[idle->count++] = group->links[i];
+        idle->total++;
         idle->since_ms = link->last_ms > idle->since_ms ? link->last_ms : idle->since_ms;
     }
     idle->half = 2 * (m - left) >= m;
     if (left == 0 || (idle->half && idle->count < m - left) ||
         (left > 1 && by_chance(w, left).p < EXPLAINED_P))
-        idle->count = 0;
+        idle->count = idle->total = 0;
     idle->stopped = idle->count && idle->half && have_stopped(w, loads, t, group_id, idle, span);
 }
 

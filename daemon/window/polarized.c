@@ -46,12 +46,12 @@ static void look(const struct ft_polarized *p, const struct ft_idle *idle, struc
 
 static bool all_down(const struct ft_idle *idle, const struct states *states)
 {
-    return states->shut + states->down == idle->count;
+    return states->shut + states->down == idle->total;
 }
 
 static const char *cause_of(const struct ft_idle *idle, const struct states *states)
 {
-    if (states->shut == idle->count)
+    if (states->shut == idle->total)
         return "shut down by an administrator";
     if (all_down(idle, states))
         return states->shut ? "link down, or shut down by an administrator" : "link down";
@@ -105,7 +105,7 @@ static void describe(char *text, size_t size, const struct ft_polarized *p,
     struct tm tm;
     char more[32], since[40] = "";
 
-    put_more(more, sizeof(more), idle->count);
+    put_more(more, sizeof(more), idle->total);
     if (idle->since_ms && gmtime_r(&since_s, &tm))
         strftime(since, sizeof(since), " since %Y-%m-%d %H:%M:%S UTC", &tm);
     snprintf(text, size, "no flow on %s%s%s: %s",
@@ -164,8 +164,8 @@ void ft_polarized_raise(const struct ft_polarized *p, const struct ft_idle *foun
     evidence.fim = figures->fim;
     evidence.fim_expected = figures->fim_expected;
     ft_emit_event(&event, FABRICTRACE__KIND__KIND_POLARIZATION,
-                  named && states.shut == named ? FABRICTRACE__SEVERITY__SEVERITY_INFO
-                                                : FABRICTRACE__SEVERITY__SEVERITY_WARNING,
+                  named && states.shut == found->total ? FABRICTRACE__SEVERITY__SEVERITY_INFO
+                                                       : FABRICTRACE__SEVERITY__SEVERITY_WARNING,
                   figures->fabric, (int64_t)figures->window_start_ms,
                   (int64_t)figures->window_end_ms);
     event.subject = (char *)(uintptr_t)p->group->name;

@@ -18,10 +18,10 @@
 /* The members of a group that no flow takes, where chance explains how the others share them. */
 struct ft_idle {
     uint32_t ports[FT_IDLE_MAX];
-    size_t count;
-    int64_t since_ms; /* 0: not known */
-    bool half;        /* as many as the others, or more: a hash may not reach them */
-    bool stopped;     /* flows took them before, as chance does not explain any more (stopped.h) */
+    size_t count, total; /* those in ports; all that there are */
+    int64_t since_ms;    /* 0: not known */
+    bool half;           /* as many as the others, or more: a hash may not reach them */
+    bool stopped; /* flows took them before, as chance does not explain any more (stopped.h) */
 };
 
 struct ft_polarized {

@@ -527,6 +527,13 @@ tests_unit_check_flow_path_SOURCES = tests/unit/check_flow_path.c tests/unit/lea
 tests_unit_check_flow_path_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_check_flow_path_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
 
+check_PROGRAMS += tests/unit/check_polarized
+TESTS += tests/unit/check_polarized
+tests_unit_check_polarized_SOURCES = tests/unit/check_polarized.c \
+	tests/unit/leafspine.h tests/unit/unit.h
+tests_unit_check_polarized_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_check_polarized_LDADD = $(DAEMON_LIBS) $(CHECK_LIBS)
+
 check_PROGRAMS += tests/unit/check_flow_networks
 TESTS += tests/unit/check_flow_networks
 tests_unit_check_flow_networks_SOURCES = tests/unit/check_flow_networks.c tests/unit/join_rig.h \
