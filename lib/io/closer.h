@@ -6,8 +6,8 @@
  * that came over a Unix socket may be of a TCP connection that lingers, or of a file whose file
  * system does not answer, and one that nobody took is closed with the socket in whose queue it is.
  *
- * Sockets of SOCK_SEQPACKET alone. One thread is started at once, for sockets, others for what hangs. Owner: the
- * caller. Thread: one; none of the calls waits for what is closed.
+ * Sockets of SOCK_SEQPACKET alone. One thread is started at once, for sockets, others for what may
+ * hang. Owner: the caller. Thread: one; none of the calls waits for what is closed.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,6 +4,7 @@
 # those below with the libraries that it needs, add it to fuzz_programs, and put a few small inputs,
 # good and bad, into tests/fuzz/corpus/NAME/.
 fuzz_programs = \
+	tests/fuzz/fuzz_asking \
 	tests/fuzz/fuzz_batch \
 	tests/fuzz/fuzz_csv \
 	tests/fuzz/fuzz_chakra \
@@ -11,7 +12,10 @@ fuzz_programs = \
 	tests/fuzz/fuzz_envelope \
 	tests/fuzz/fuzz_flows \
 	tests/fuzz/fuzz_columns \
+	tests/fuzz/fuzz_device \
+	tests/fuzz/fuzz_entry \
 	tests/fuzz/fuzz_frame \
+	tests/fuzz/fuzz_hello \
 	tests/fuzz/fuzz_history \
 	tests/fuzz/fuzz_identity \
 	tests/fuzz/fuzz_incident \
@@ -19,6 +23,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_message \
 	tests/fuzz/fuzz_packet \
 	tests/fuzz/fuzz_partial \
+	tests/fuzz/fuzz_pcap \
 	tests/fuzz/fuzz_plan \
 	tests/fuzz/fuzz_probe \
 	tests/fuzz/fuzz_ras \
@@ -29,6 +34,7 @@ fuzz_programs = \
 	tests/fuzz/fuzz_rings \
 	tests/fuzz/fuzz_sflow \
 	tests/fuzz/fuzz_spool \
+	tests/fuzz/fuzz_targets \
 	tests/fuzz/fuzz_topology \
 	tests/fuzz/fuzz_unpack \
 	tests/fuzz/fuzz_yaml
@@ -44,7 +50,7 @@ fuzz: $(BUILT_SOURCES)
 	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) $(fuzz_programs)
 endif
 .PHONY: fuzz bench-fuzz
-EXTRA_DIST += tests/fuzz/corpus tests/fuzz/smoke.sh
+EXTRA_DIST += tests/fuzz/corpus tests/fuzz/decoders tests/fuzz/smoke.sh
 
 # Each target in turn for a long time; what it finds is kept in tests/fuzz/kept of the build folder,
 # and the next run goes on from there.
@@ -172,3 +178,27 @@ tests_fuzz_fuzz_topology_LDADD = lib/files/libftfiles.a lib/fabric/libftfabric.a
 tests_fuzz_fuzz_yaml_SOURCES = tests/fuzz/fuzz_yaml.c tests/fuzz/fuzz.h
 tests_fuzz_fuzz_yaml_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_yaml_LDADD = lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS)
+
+tests_fuzz_fuzz_asking_SOURCES = tests/fuzz/fuzz_asking.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_asking_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_asking_LDADD = lib/config/libftconfig.a lib/base/libftbase.a $(YAML_LIBS)
+
+tests_fuzz_fuzz_device_SOURCES = tests/fuzz/fuzz_device.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_device_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_device_LDADD = $(SWITCHPOLL_LIBS)
+
+tests_fuzz_fuzz_entry_SOURCES = tests/fuzz/fuzz_entry.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_entry_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_entry_LDADD = $(IO_LIBS)
+
+tests_fuzz_fuzz_hello_SOURCES = tests/fuzz/fuzz_hello.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_hello_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_hello_LDADD = agent/libftagent.a lib/io/libftio.a $(fuzz_proto_libs) $(XXHASH_LIBS)
+
+tests_fuzz_fuzz_pcap_SOURCES = tests/fuzz/fuzz_pcap.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_pcap_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_pcap_LDADD = $(IO_LIBS)
+
+tests_fuzz_fuzz_targets_SOURCES = tests/fuzz/fuzz_targets.c tests/fuzz/fuzz.h
+tests_fuzz_fuzz_targets_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_targets_LDADD = $(SWITCHPOLL_LIBS)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """fabrictrace-security(7) is true: its table of sockets is what the running programs have open, with
-caps that are settings; it names every fuzz target; and its recipes for certificates give what it says:
-who is accepted, and who is refused with which reason, counted, with nobody else disturbed."""
+caps that are settings; it names every fuzz target, and every decoder has one; and its recipes for
+certificates give what it says: who is accepted, and who is refused with which reason, counted, with
+nobody else disturbed."""
 import os
 import re
 import socket
@@ -22,6 +23,8 @@ from rig import check, equal, until  # noqa: E402
 PAGE = (TOP / "man/fabrictrace-security.7").read_text()
 PROGRAMS = {p.name: p for p in (rig.DAEMON, rig.AGENT, rig.POLLER)}
 TCP_LISTEN = "0A"
+# How a source begins to read what others wrote.
+BEGINS = re.compile(r"\bft_reader_init\(|\bjson_load|\byaml_parser_initialize|\binflateInit|\bZSTD_decompressStream")
 
 
 def rows(after):
@@ -43,6 +46,41 @@ def test_fuzz(_folder):
     named |= {name.strip() for row in rows("Files that are read") for name in row[1].split(",")}
     there = {p.stem.removeprefix("fuzz_") for p in (TOP / "tests/fuzz").glob("fuzz_*.c")}
     equal("the page names each fuzz target", named - {"-"}, there)
+
+
+def calls(text, source):
+    """Whether a text names a function that a source gives others."""
+    gives = set(re.findall(r"^(?!static\b)\w[^\n;={}]*?\b(ft_\w+)\(", source, re.M))
+    return bool(gives & set(re.findall(r"\bft_\w+", text)))
+
+
+def decoders():
+    """Rows of tests/fuzz/decoders: the targets of a source, and through which file; None: it needs none."""
+    for line in (TOP / "tests/fuzz/decoders").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        name, rest = line.split(maxsplit=1)
+        if rest.startswith("-: "):
+            yield name, None, None
+        else:
+            targets, _, through = rest.partition(" > ")
+            yield name, targets.split(", "), through
+
+
+def test_decoders(_folder):
+    table = list(decoders())
+    equal("a source has one row", len({name for name, *_ in table}), len(table))
+    begins = {str(path.relative_to(TOP)) for room in ("lib", "agent", "daemon", "switchpoll", "cli", "proto")
+              for path in (TOP / room).rglob("*.c") if BEGINS.search(path.read_text())}
+    equal("each source that begins to read has a row", begins - {name for name, *_ in table}, set())
+    for name, targets, through in table:
+        source = (TOP / name).read_text()
+        if through:
+            check(f"{through} calls {name}", calls((TOP / through).read_text(), source))
+            source = (TOP / through).read_text()
+        for target in targets or ():
+            check(f"fuzz_{target} calls {through or name}",
+                  calls((TOP / f"tests/fuzz/fuzz_{target}.c").read_text(), source))
 
 
 def address(text, v6):
@@ -228,4 +266,4 @@ def client(fabric, version, files=None):
 
 
 if __name__ == "__main__":
-    sys.exit(rig.run_tests(test_fuzz, test_sockets, test_certificates))
+    sys.exit(rig.run_tests(test_fuzz, test_decoders, test_sockets, test_certificates))
