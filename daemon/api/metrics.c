@@ -327,7 +327,7 @@ static const struct ft_prom_metric metrics[] = {
         "Connections rejected: certificate, name, too many, or no memory."},
     [FT_METRIC_CONNECTIONS_CUT] = {PREFIX "connections_cut_off_total", FT_PROM_COUNTER, "connections",
         NULL, NULL, 1,
-        "Connections ended as the peer stalled within a frame, did not say who it is, or sent what is no frame."},
+        "Connections ended as the peer stalled within a frame, did not say who it is, or sent anything but frames."},
     [FT_METRIC_CROWDED_OUT] = {PREFIX "connections_crowded_out_total", FT_PROM_COUNTER, "connections",
         NULL, NULL, 1,
         "Connections cut off within a frame, as all frames together took too much memory."},

@@ -21,6 +21,7 @@ EXTRA_DIST += \
 	tests/faults/scenarios/filled.py \
 	tests/faults/scenarios/half_frames.py \
 	tests/faults/scenarios/kept_records.py \
+	tests/faults/scenarios/killed_sender.py \
 	tests/faults/scenarios/kills.py \
 	tests/faults/scenarios/links.py \
 	tests/faults/scenarios/loss_sources.py \

@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
+# shellcheck disable=SC1091,SC2154 # what is sourced, and what it sets
 #
 # Runs in the guest: a leaf-spine of namespaces in which leaf1 has an aggregate of two links to each
 # spine, made by the kernel's bonding driver, and a real sFlow exporter in each switch. spine1 has an
 # aggregate too and names it in its samples; spine2 names the port that a packet came by. What the
 # exporters sent, and what went over each member, goes into out/ for the judge on the host.
-out=/mnt/host/out
+cd /mnt/host || exit 1
+. ./common.sh
 collector=172.31.0.254
 declare -A agents=([leaf1]=172.31.0.1 [leaf2]=172.31.0.2 [spine1]=172.31.0.11 [spine2]=172.31.0.12)
 pids=()
-say() { echo "[$(cut -d' ' -f1 /proc/uptime)] $*"; }
 within() { ip netns exec "$@"; }
-
-until_() # CONDITION
-{
-    for _ in $(seq 600); do
-        eval "$1" && return 0
-        sleep 0.1
-    done
-    say "gave up waiting: $1"
-    return 1
-}
 
 # Ports have the same name and ifIndex at both ends.
 wire() # SWITCH SWITCH PORT IFINDEX

@@ -95,7 +95,8 @@ def over_http(programs):
                   lambda p=program, n=accepted + len(own): http(p, "connections_total") >= n)
             cut, stand = http(program, "cut_off_total") - cut, http(program, "connections")
             check(f"{program.name}: {cut:.0f} of {len(own)} connections over HTTP were cut off, "
-                  f"{stand:.0f} stood at once", stand <= HTTP_MAX and len(own) - HTTP_MAX <= cut <= sum(map(ended, own)), sum(map(ended, own)))
+                  f"{stand:.0f} stood at once",
+                  stand <= HTTP_MAX and len(own) - HTTP_MAX <= cut <= sum(map(ended, own)), sum(map(ended, own)))
         programs.note_peaks()
         for place, program in enumerate(programs.all):
             own = silent[place::len(programs.all)]

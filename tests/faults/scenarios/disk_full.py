@@ -85,7 +85,8 @@ def judge(lines, lost):
             records.append(json.loads(line))
         except ValueError:
             broken += 1
-    check(f"{len(records)} lines are whole, {broken} cut by the disk; {lost} are lost by the account", broken <= 1 < lost)
+    check(f"{len(records)} lines are whole, {broken} cut by the disk; {lost} are lost by the account",
+          broken <= 1 < lost)
     own = [r for r in records if r["schema"] == "fabrictrace.loss.v1" and r["program"] == "fabrictraced"][-1]
     equal("and by its last record", sum(d["count"] for s in own["stages"] for d in s.get("drops", ())
                                         if d["reason"] == "failed"), lost)
