@@ -69,22 +69,21 @@ const char *ft_text_reason(char text[FT_REASON_TEXT_BYTES], const struct ft_valu
         {"unknown_switch", "only switches that the topology does not know have sampled it"},
         {"no_route", "the topology has no path between its hosts"},
         {"off_path", "it was sampled where none of its equal-cost paths leads"},
+        {"several_networks", "flows of several networks have its 5-tuple"},
     };
     const char *word = ft_value_str(path, "reason");
     const struct ft_value *flow = ft_value_get(path, "flow");
     const char *end = NULL;
-    uint64_t vni = 0, other = 0;
+    uint64_t vni, other;
 
     if (word && strcmp(word, "unknown_source") == 0)
         end = ft_value_str(flow, "src");
     if (word && strcmp(word, "unknown_destination") == 0)
         end = ft_value_str(flow, "dst");
-    if (word && strcmp(word, "several_networks") == 0) {
-        ft_value_uint(path, "vni", &vni);
-        ft_value_uint(path, "other_vni", &other);
+    if (word && strcmp(word, "several_networks") == 0 && ft_value_uint(path, "vni", &vni) &&
+        ft_value_uint(path, "other_vni", &other)) {
         snprintf(text, FT_REASON_TEXT_BYTES,
-                 "flows of the networks (VNI) %" PRIu64 " and %" PRIu64 " have its 5-tuple", vni,
-                 other);
+                 "flows of VNI %" PRIu64 " and of VNI %" PRIu64 " have its 5-tuple", vni, other);
         return text;
     }
     if (end) {

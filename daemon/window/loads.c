@@ -152,7 +152,9 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
 {
     uint64_t slowest = slowest_bps(t, part->path);
     uint64_t lo_bps = (uint64_t)((double)rate->lo_bps * part->share);
-    bool elephant = counts && slowest && (double)lo_bps >= config->elephant_share * (double)slowest;
+    /* On the path that it had for most of the window: two that change places never meet. */
+    bool elephant = counts && part->share > 0.5 && slowest &&
+                    (double)lo_bps >= config->elephant_share * (double)slowest;
     int rc = 0;
 
     for (uint32_t h = 0; h < part->path->hop_count; h++) {

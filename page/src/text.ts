@@ -171,14 +171,15 @@ const REASONS: Record<string, string> = {
     unknown_switch: 'only switches that the topology does not know have sampled it',
     no_route: 'the topology has no path between its hosts',
     off_path: 'it was sampled where none of its equal-cost paths leads',
+    several_networks: 'flows of several networks have its 5-tuple',
 };
 
 /** Why a path is not resolved, as `fabrictrace explain` says it; '' where the record has no reason. */
 export function whyNot(path: Path): string {
     if (path.reason === 'unknown_source') return `the topology does not know ${path.flow?.src ?? 'its source'}`;
     if (path.reason === 'unknown_destination') return `the topology does not know ${path.flow?.dst ?? 'its destination'}`;
-    if (path.reason === 'several_networks')
-        return `flows of the networks (VNI) ${path.vni ?? 0} and ${path.other_vni ?? 0} have its 5-tuple`;
+    if (path.reason === 'several_networks' && path.vni !== undefined && path.other_vni !== undefined)
+        return `flows of VNI ${path.vni} and of VNI ${path.other_vni} have its 5-tuple`;
     return REASONS[path.reason ?? ''] ?? path.reason ?? '';
 }
 

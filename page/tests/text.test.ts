@@ -60,10 +60,11 @@ test('why a path is not resolved is said in words', () => {
     const flow = { src: '10.9.9.9', dst: '10.0.4.6', sport: 1, dport: 4791, proto: 17 };
     assert.equal(whyNot({ flow, reason: 'unknown_source' }), 'the topology does not know 10.9.9.9');
     assert.equal(whyNot({ flow, reason: 'unknown_destination' }), 'the topology does not know 10.0.4.6');
-    for (const reason of ['ambiguous', 'changing', 'unconfirmed', 'few_samples', 'no_samples', 'unknown_switch', 'no_route', 'off_path'])
+    for (const reason of ['ambiguous', 'changing', 'unconfirmed', 'few_samples', 'no_samples', 'unknown_switch', 'no_route', 'off_path',
+        'several_networks'])
         assert.match(whyNot({ flow, reason }), /^[^_]+ [^_]+ [^_]+$/, reason);
     assert.equal(whyNot({ flow, reason: 'several_networks', vni: 5001, other_vni: 5002 }),
-        'flows of the networks (VNI) 5001 and 5002 have its 5-tuple');
+        'flows of VNI 5001 and of VNI 5002 have its 5-tuple');
     assert.equal(whyNot({ flow, reason: 'of_tomorrow' }), 'of_tomorrow');
     assert.equal(whyNot({ flow }), '');
 });

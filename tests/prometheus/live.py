@@ -130,7 +130,7 @@ def check_page(name, page, table, said):
     known = {"version", "stage", "unit", "reason", "fate", "table", "kind", "severity", "subject",
              "state", "sink", "switch", "port", "peer", "peer_port", "tier", "direction", "group",
              "scope", "name", "verdict", "training_job", "agent", "sub_agent", "record", "interface",
-             "fabric", "syndrome", "samples", "outcome"}
+             "fabric", "syndrome", "samples", "outcome", "socket"}
     equal(f"{name}: labels", sorted(labels - known), [])
     check(f"{name}: no source port", not re.search(r"49[1-5]\d\d[^0-9]", page.replace("e+", "")) or
           not re.search(r'="[^"]*49[1-5]\d\d', page), "a label holds a source port")

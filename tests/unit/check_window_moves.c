@@ -38,6 +38,23 @@ START_TEST(a_window_with_a_move_is_split)
 }
 END_TEST
 
+/* Two elephants change places in the middle of a window: each link had one at a time. */
+START_TEST(elephants_that_change_places_do_not_collide)
+{
+    const int64_t moved = START_MS + WINDOW_MS + 6000;
+
+    open_pipeline(2, 4, 1);
+    for (int64_t ms = START_MS + 50; ms < START_MS + 4 * WINDOW_MS; ms += 500) {
+        run_until(ms);
+        observe(1, 0, ms < moved ? 1 : 3, LINK_BPS / 2 / 20, 100, ms, 0);
+        observe(2, 0, ms < moved ? 3 : 1, LINK_BPS / 2 / 20, 100, ms, 0);
+    }
+    ck_assert_ptr_nonnull(line_with("path_change", "\"since_ms\":1016050"));
+    ck_assert_ptr_null(line_with("\"collision\"", ""));
+    close_pipeline();
+}
+END_TEST
+
 /* It moves after the window's end and before its close: the window's bytes are not moved. */
 START_TEST(a_move_after_the_window_does_not_reach_back)
 {
@@ -350,8 +367,8 @@ END_TEST
 
 FT_UNIT_MAIN("window, moves", what_is_made_up_for_is_not_closed_by_the_time_of_before,
              records_wait_for_a_close_that_is_late, what_is_made_up_for_is_not_late,
-             a_window_with_a_move_is_split, a_move_after_the_window_does_not_reach_back,
-             the_history_has_no_path_of_a_later_window,
+             a_window_with_a_move_is_split, elephants_that_change_places_do_not_collide,
+             a_move_after_the_window_does_not_reach_back, the_history_has_no_path_of_a_later_window,
              bytes_that_no_sample_tells_the_path_of_are_placed_nowhere,
              bytes_while_a_move_has_not_settled_are_placed_nowhere,
              where_others_move_a_window_needs_samples_that_tell,
