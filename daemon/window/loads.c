@@ -152,7 +152,7 @@ static int add_path(struct ft_loads *l, const struct ft_loads_config *config,
 {
     uint64_t slowest = slowest_bps(t, part->path);
     uint64_t lo_bps = (uint64_t)((double)rate->lo_bps * part->share);
-    /* On the path that it had for most of the window: two that change places never meet. */
+    /* On the path that it had for most of the window: two that exchange paths do not meet. */
     bool elephant = counts && part->share > 0.5 && slowest &&
                     (double)lo_bps >= config->elephant_share * (double)slowest;
     int rc = 0;

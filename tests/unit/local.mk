@@ -13,6 +13,7 @@ include tests/unit/agent.mk
 include tests/unit/switchpoll.mk
 include tests/unit/daemon.mk
 include tests/unit/daemon_diagnosis.mk
+include tests/unit/daemon_window.mk
 include tests/unit/cli.mk
 
 dist_check_SCRIPTS += tests/unit/run_one.sh
