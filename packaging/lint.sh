@@ -197,9 +197,8 @@ fi
 # The example of a daemon is one that it accepts.
 for file in "$srcdir"/packaging/examples/fabrictrace*.yaml; do
     sets=()
-    [ "${file##*/}" != fabrictraced.yaml ] ||
-        # Its file's folder is there only where the unit has run.
-        sets=(--set "topology=$srcdir/packaging/examples/topology.yaml" --sink file:-)
+    # The folder of its sink is there only where the unit has run.
+    [ "${file##*/}" != fabrictraced.yaml ] || sets=(--sink file:-)
     for program in "$builddir"/*/"$(basename "$file" .yaml)"; do
         [ ! -x "$program" ] ||
             judge "packaging/examples/${file##*/}" accepts "$program" --check -c "$file" "${sets[@]}"

@@ -257,7 +257,7 @@ static void report(struct look *l, struct ft_diagnosis *found)
     if (found->syndrome == FT_SYNDROME_NONCOMM_HANG && rank && !is_away(l, rank, found->since_ns))
         return;
     if (found->syndrome == FT_SYNDROME_NONCOMM_HANG && rank) {
-        ft_silence_find(l->d->recent, l->job, rank, found->since_ns, l->now_ms, r, &stand,
+        ft_silence_find(l->d->recent, l->job, rank, found->since_ns, l->now_ms, l->task, r, &stand,
                         &silence);
         ft_stand_report(&stand, l->g.numbered, r);
     }

@@ -24,7 +24,8 @@ struct ft_gather_item {
     const struct ft_recent_row *row;
     const struct ft_gather_source *source;
     uint64_t sequence;
-    uint64_t end_ns; /* of the row, or, where that is not known, when it was over at the earliest */
+    uint64_t end_ns; /* by its process's clock: of the row, or, where that is not known, when it was
+                        over at the earliest */
     uint32_t function; /* NONE: the number alone counts */
     bool flies;        /* is seen not to be over; begun alone may be */
     bool chosen;

@@ -10,8 +10,8 @@
 
 /* "3, 7 and more". How many ranks a communicator has its processes say, who may lie: no more
  * numbers are looked up than ranks are known and named. */
-static void name_missing(const struct ft_recent *recent, const Fabrictrace__Diagnosis *m,
-                         char *text, size_t bytes)
+static uint32_t name_missing(const struct ft_recent *recent, const Fabrictrace__Diagnosis *m,
+                             char *text, size_t bytes)
 {
     uint32_t named = 0, missing = m->ranks - m->ranks_known;
     size_t n = 0;
@@ -27,6 +27,7 @@ static void name_missing(const struct ft_recent *recent, const Fabrictrace__Diag
     }
     if (named < missing && n < bytes)
         snprintf(text + n, bytes - n, " and more");
+    return named;
 }
 
 void ft_partial_report(const struct ft_recent *recent, struct ft_diagnosis_report *r,
@@ -39,11 +40,16 @@ void ft_partial_report(const struct ft_recent *recent, struct ft_diagnosis_repor
         return;
     if (m->confidence > FT_PARTIAL_CONFIDENCE)
         m->confidence = FT_PARTIAL_CONFIDENCE;
-    name_missing(recent, m, ranks, sizeof(ranks));
-    snprintf(partial->doubt, sizeof(partial->doubt),
-             "%" PRIu32 " of %" PRIu32 " ranks of communicator %s are known: nobody reported rank "
-             "%s, which the others may wait for",
-             m->ranks_known, m->ranks, m->communicator, ranks);
+    if (name_missing(recent, m, ranks, sizeof(ranks)))
+        snprintf(partial->doubt, sizeof(partial->doubt),
+                 "%" PRIu32 " of %" PRIu32 " ranks of communicator %s are known: nobody reported "
+                 "rank %s, which the others may wait for",
+                 m->ranks_known, m->ranks, m->communicator, ranks);
+    else
+        snprintf(partial->doubt, sizeof(partial->doubt),
+                 "%" PRIu32 " of %" PRIu32 " ranks of communicator %s are known in this job: the "
+                 "others are reported with another name of their job, or with none",
+                 m->ranks_known, m->ranks, m->communicator);
     if (m->n_evidence_against == FT_REPORT_TEXTS)
         m->n_evidence_against--;
     r->doubts[m->n_evidence_against++] = partial->doubt;

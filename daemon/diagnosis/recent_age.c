@@ -149,7 +149,7 @@ void ft_recent_doubt(struct ft_recent *r, const struct ft_recent_job *job)
 
         if (!rank->process || !is_outdated(rank))
             continue;
-        r->outdated++;
+        r->outdated += p->standing;
         *p = (struct ft_recent_progress){
             .heard_ms = p->heard_ms, .begun = p->begun, .finished = p->finished};
     }

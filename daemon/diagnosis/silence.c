@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Agents report a rank that is in an operation every five seconds, one that is in none every
- * minute. */
+#include "lib/base/task.h"
+
+/* Agents report a rank that is in an operation every five seconds, one that is in none, or in its
+ * first, every minute. */
 #define SILENT_MS      15000
 #define SILENT_IDLE_MS 75000
 /* What is known of a host whose agent is silent. */
@@ -35,7 +37,7 @@ static bool is_overtaken(const struct ft_recent_job *job, const struct ft_recent
 {
     for (const struct ft_recent_rank *o = job->first; o; o = o->next)
         if (o->process && o->count > 0 && o->peer_count == 0 && rank->peer_count == 0 &&
-            strcmp(o->comm_id, rank->comm_id) == 0 &&
+            strcmp(o->comm_id, rank->comm_id) == 0 && !ft_recent_row(o, o->count - 1)->launched &&
             ft_recent_row(o, o->count - 1)->number > rank->progress.begun)
             return true;
     return false;
@@ -53,32 +55,23 @@ static bool is_reported(const struct ft_recent_job *job, const struct ft_recent_
            !is_overtaken(job, rank);
 }
 
-static bool stands_to(const struct ft_recent_rank *from, const struct ft_recent_rank *to)
-{
-    for (uint32_t i = 0; i < from->progress.transfer_count; i++) {
-        const struct ft_recent_transfer *t = &from->progress.transfers[i];
-
-        if (t->current && t->peer == to->rank &&
-            t->state == FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT)
-            return true;
-    }
-    return false;
-}
-
 /* A rank elsewhere whose transfer to one of the host was handed to the network and stands. */
-static const struct ft_recent_rank *who_sends(const struct ft_recent *recent,
-                                              const struct ft_recent_job *job,
-                                              const struct ft_recent_rank *rank,
-                                              const struct ft_recent_rank **to)
+static const struct ft_recent_rank *
+who_sends(const struct ft_recent *recent, const struct ft_recent_job *job,
+          const struct ft_recent_rank *rank, struct ft_task *task, const struct ft_recent_rank **to)
 {
     for (const struct ft_recent_rank *o = job->first; o; o = o->next) {
         if (!o->process || !o->progress.standing || is_same_host(o, rank))
             continue;
         for (uint32_t i = 0; i < o->progress.transfer_count; i++) {
-            const struct ft_recent_rank *peer =
-                ft_recent_find(recent, o->comm_id, o->progress.transfers[i].peer);
+            const struct ft_recent_transfer *t = &o->progress.transfers[i];
+            const struct ft_recent_rank *peer;
 
-            if (peer && peer->process && is_same_host(peer, rank) && stands_to(o, peer)) {
+            if (!t->current || t->state != FABRICTRACE__TRANSFER_STATE__TRANSFER_STATE_SEND_WAIT)
+                continue;
+            ft_task_spend(task, 1);
+            peer = ft_recent_find(recent, o->comm_id, t->peer);
+            if (peer && peer->process && is_same_host(peer, rank)) {
                 *to = peer;
                 return o;
             }
@@ -98,7 +91,7 @@ static bool is_elsewhere(const struct ft_stand *stand, const struct ft_recent_ra
 
 void ft_silence_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                      const struct ft_recent_rank *rank, uint64_t since_ns, int64_t now_ms,
-                     struct ft_diagnosis_report *r, struct ft_stand *stand,
+                     struct ft_task *task, struct ft_diagnosis_report *r, struct ft_stand *stand,
                      struct ft_silence *silence)
 {
     Fabrictrace__Diagnosis *m = &r->message;
@@ -106,26 +99,29 @@ void ft_silence_find(const struct ft_recent *recent, const struct ft_recent_job 
     int64_t ms = now_ms - heard_ms(job, rank);
 
     *silence = (struct ft_silence){.silent = false};
+    ft_task_spend(task, 1 + job->ranks / 4);
     if (rank->progress.process == FABRICTRACE__PROCESS_STATE__PROCESS_STATE_GONE ||
         ms < (is_reported(job, rank, since_ns) ? SILENT_IDLE_MS : SILENT_MS))
         return;
     silence->silent = true;
-    from = who_sends(recent, job, rank, &silence->to);
+    from = who_sends(recent, job, rank, task, &silence->to);
     if (from) {
         snprintf(silence->reason, sizeof(silence->reason),
-                 "the agent of %s says nothing since %" PRId64 " s, and what rank %" PRIu32
+                 "the agent of %s has said nothing for %" PRId64 " s, and what rank %" PRIu32
                  " of communicator %s has sent to rank %" PRIu32 " there is not completed",
                  rank->process->host, ms / 1000, from->rank, from->comm_id, silence->to->rank);
         return;
     }
     snprintf(silence->doubt, sizeof(silence->doubt),
-             "the agent of %s says nothing since %" PRId64
+             "the agent of %s has said nothing for %" PRId64
              " s: whether its ranks have entered is not known, nor whether the host is gone or the "
              "agent alone",
              rank->process->host, ms / 1000);
     ft_stand_find(recent, job, rank->comm_id, stand);
-    if (is_elsewhere(stand, rank)) {
-        m->n_evidence_for = m->n_wait_chain = 0;
+    silence->elsewhere = is_elsewhere(stand, rank);
+    if (silence->elsewhere) {
+        m->n_evidence_for = m->n_wait_chain = m->n_ranks_waiting = 0;
+        m->has_others = m->has_waiting = false;
         return;
     }
     *stand = (struct ft_stand){.known = false};
@@ -146,6 +142,9 @@ void ft_silence_report(struct ft_silence *silence, struct ft_diagnosis_report *r
         return;
     if (m->confidence > most)
         m->confidence = most;
+    if (!silence->elsewhere)
+        m->advice = (char *)(uintptr_t) "see first whether this host and its links are up, then "
+                                        "whether its agent runs; only then at the process";
     if (silence->to) {
         ft_report_add_reason(r, silence->reason);
         return;

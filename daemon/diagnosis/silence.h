@@ -15,8 +15,11 @@
 
 #define FT_SILENCE_TEXT 256
 
+struct ft_task;
+
 struct ft_silence {
     bool silent;                     /* the host of the rank that is named */
+    bool elsewhere;                  /* something stands between others */
     const struct ft_recent_rank *to; /* a rank there to which a transfer stands; NULL: none */
     char reason[FT_SILENCE_TEXT], doubt[FT_SILENCE_TEXT];
 };
@@ -26,7 +29,7 @@ struct ft_silence {
  * does, *stand is not known, and the report says no more of the rank than is seen. */
 void ft_silence_find(const struct ft_recent *recent, const struct ft_recent_job *job,
                      const struct ft_recent_rank *rank, uint64_t since_ns, int64_t now_ms,
-                     struct ft_diagnosis_report *r, struct ft_stand *stand,
+                     struct ft_task *task, struct ft_diagnosis_report *r, struct ft_stand *stand,
                      struct ft_silence *silence);
 
 /* Says so in a report, after all that raises its confidence. */

@@ -54,7 +54,8 @@ bool ft_stall_look(struct ft_stall *s, const struct ft_stall_view *view, struct 
 /* [ms] Its usual period, once enough windows had one; 0: not known. */
 double ft_stall_period_ms(const struct ft_stall *s);
 
-/* Whether its queue pairs are: what is reported of that name later is another run. */
+/* Whether its queue pairs are gone, and nothing of it is sampled: what is reported of that name
+ * later is another run. */
 bool ft_stall_is_gone(int64_t alive_ms, int64_t last_ms, int64_t end_ms);
 
 /* Whether the plugin reports the job, or its queue pairs are gone: nothing is said of it. */

@@ -287,6 +287,7 @@ void ft_ranks_add_waiting(struct ft_ranks *r, const struct ft_ranks_member_key *
                           const char *host, uint32_t pid)
 {
     struct ft_ranks_waiting_key key;
+    const struct ft_rank_member *member;
     struct ft_ranks_waiting *w;
     int rc = 0;
 
@@ -297,8 +298,13 @@ void ft_ranks_add_waiting(struct ft_ranks *r, const struct ft_ranks_member_key *
     w = ft_table_find(r->waiting, &key);
     if (!w)
         return;
+    member = ft_ranks_find(r, rank);
     for (uint32_t i = 0; i < w->count; i++)
-        if (add_edge(r, rank->comm_id, &w->edges[i], w->edges[i].src == rank->rank, host))
+        /* Its communicator has no such rank. */
+        if (member && member->ranks &&
+            (w->edges[i].src >= member->ranks || w->edges[i].dst >= member->ranks))
+            r->contested++;
+        else if (add_edge(r, rank->comm_id, &w->edges[i], w->edges[i].src == rank->rank, host))
             rc = -ENOSPC;
     w->records = rc ? w->records : 0;
     ft_ranks_remove(r, FT_RANKS_WAITING, w);

@@ -60,6 +60,12 @@ bool ft_flow_take_network(struct ft_join *j, struct ft_flow *flow, uint32_t netw
         n->last_ms = last_ms > n->last_ms ? last_ms : n->last_ms;
         return true;
     }
+    /* It has another one now. */
+    if (!n->several && last_ms - n->last_ms >= j->config.evidence_ms) {
+        n->network = network;
+        n->last_ms = last_ms;
+        return true;
+    }
     if (last_ms > n->last_ms) {
         n->other = n->network;
         n->other_ms = n->last_ms;

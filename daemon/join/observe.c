@@ -210,6 +210,14 @@ static bool is_news(const struct ft_flow *flow, bool fresh, bool another_second)
            (flow->state == FT_PATH_PARTIAL && another_second);
 }
 
+/* A sample for which there is no room may have shown all the same that its flow is several. */
+static enum ft_join_result no_room(struct ft_join *j, struct ft_flow *flow)
+{
+    if (ft_flow_is_several(flow) && flow->reason != FT_REASON_SEVERAL_NETWORKS)
+        ft_join_judge_now(j, flow, j->heard_ms);
+    return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
+}
+
 static void note_time(struct ft_join *j, struct ft_flow *flow, const struct ft_observation *o)
 {
     if (o->last_ms > flow->last_ms)
@@ -247,7 +255,7 @@ static enum ft_join_result take_back(struct ft_join *j, const struct ft_observat
                               ft_join_is_full(j)},
             &before_ms);
     if (!s)
-        return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
+        return no_room(j, flow);
     ft_sighting_note_period(s, o->packets, o->samples);
     ft_sighting_set_in_time(s);
     another_second = o->last_ms / 1000 != flow->last_ms / 1000;
@@ -324,7 +332,7 @@ static enum ft_join_result observe(struct ft_join *j, const struct ft_observatio
             : NULL;
     if (!s) {
         flow->left_out |= 1u << (window & 1) & 3u;
-        return ft_join_is_full(j) ? FT_JOIN_TABLE_FULL : FT_JOIN_SPREAD;
+        return no_room(j, flow);
     }
     several = ft_flow_is_several(flow);
     if (is_in_time(j, o->first_ms))

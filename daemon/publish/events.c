@@ -156,9 +156,9 @@ static struct standing *raise_event(struct ft_events *e, uint32_t window, bool h
     struct standing_key key = {.kind = event->kind};
     Fabrictrace__Event now = *event;
     uint64_t cause = cause_of(event);
+    bool idle = event->evidence && event->evidence->n_idle_ports, fresh;
     Fabrictrace__Event *before;
     struct standing *s;
-    bool fresh;
 
     strncpy(key.subject, event->subject, sizeof(key.subject) - 1);
     s = ft_table_insert(e->table, &key, &fresh);
@@ -172,7 +172,8 @@ static struct standing *raise_event(struct ft_events *e, uint32_t window, bool h
         now.since_ms = before->since_ms;
         fabrictrace__event__free_unpacked(before, NULL);
     }
-    if (fresh || s->inherited || (cause && cause != s->cause)) {
+    /* What a hash never chooses is news once, and replaces no member without flows. */
+    if (fresh || s->inherited || (cause && cause != s->cause && (idle || !s->cause))) {
         publish(e, &now);
         s->cause = cause;
     }

@@ -14,6 +14,7 @@
 struct port {
     uint32_t here, all; /* flows of the link, and of its group, in that window */
     uint32_t age;       /* windows with flows on the link since */
+    uint32_t empty;     /* windows without any of the group, in a row */
 };
 
 struct ft_stopped {
@@ -63,6 +64,14 @@ static uint32_t flows_of(const struct ft_load *load)
     return flows < UINT32_MAX ? (uint32_t)flows : UINT32_MAX;
 }
 
+/* After a pause of all other flows may come, which a hash takes elsewhere. */
+static void age(struct port *p, bool empty)
+{
+    p->empty = empty ? p->empty + 1 : 0;
+    if (p->empty >= OLD_NOW)
+        *p = (struct port){0};
+}
+
 void ft_stopped_note(struct ft_stopped *s, const struct ft_loads *loads,
                      const struct ft_group *group)
 {
@@ -70,6 +79,9 @@ void ft_stopped_note(struct ft_stopped *s, const struct ft_loads *loads,
 
     for (uint32_t i = 0; i < group->link_count; i++)
         all += flows_of(&loads->link[group->links[i]]);
+    for (uint32_t i = 0; i < group->link_count; i++)
+        if (group->links[i] < s->count)
+            age(&s->ports[group->links[i]], all == 0);
     for (uint32_t i = 0; i < group->link_count; i++) {
         uint32_t here = flows_of(&loads->link[group->links[i]]);
         struct port *p;
@@ -79,7 +91,7 @@ void ft_stopped_note(struct ft_stopped *s, const struct ft_loads *loads,
         p = &s->ports[group->links[i]];
         if ((uint64_t)here * BETTER < p->here && ++p->age < OLD_NOW)
             continue;
-        *p = (struct port){here, all < UINT32_MAX ? (uint32_t)all : UINT32_MAX, 0};
+        *p = (struct port){here, all < UINT32_MAX ? (uint32_t)all : UINT32_MAX, 0, 0};
     }
 }
 

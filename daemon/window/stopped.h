@@ -7,7 +7,7 @@
  * part before.
  *
  * Of each link its flows in an earlier window are kept, with those of the group: of a recent one
- * with many. By how seldom chance gives that none of the present ones takes a link of these
+ * with many, until the group had none for some windows. By how seldom chance gives that none of the present ones takes a link of these
  * (Fisher's exact test) it shows whether they lost them. Pure. Thread: one.
  */
 #include <stdbool.h>

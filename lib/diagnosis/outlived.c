@@ -128,34 +128,41 @@ static void note_group(const struct ft_matched *m, const struct ft_outlived_time
     }
 }
 
-/* What was received, and has no row where it was sent, though others before it have. */
+/* What was received, and has no row where it was sent, though others before it have: at the end of
+ * what two ranks sent each other. Where none has, or rows lack before others, nothing follows. */
 static void note_pairs(const struct ft_matched *m, const struct ft_outlived_times *t)
 {
-    ft_task_spend(m->task, 1 + m->pair_count / 8);
-    for (size_t i = 1; i < m->pair_count; i++) {
-        const struct ft_pair *pair = &m->pairs[i];
-        bool last = i + 1 == m->pair_count || !ft_pair_same(pair, pair + 1) ||
-                    m->pairs[i + 1].send == FT_OPERATIONS_NONE;
+    size_t end, at;
 
-        if (last && pair->send == FT_OPERATIONS_NONE && pair->recv != FT_OPERATIONS_NONE &&
-            ended(&m->op[pair->recv]) && ft_pair_same(pair, pair - 1))
-            note(t, pair->from, &m->op[pair->recv]);
+    ft_task_spend(m->task, 1 + m->pair_count / 8);
+    for (size_t first = 0; first < m->pair_count; first = end) {
+        end = first + 1;
+        while (end < m->pair_count && ft_pair_same(&m->pairs[first], &m->pairs[end]))
+            end++;
+        at = end;
+        while (at > first && m->pairs[at - 1].send == FT_OPERATIONS_NONE)
+            at--;
+        for (; at > first && at < end; at++)
+            if (m->pairs[at].recv != FT_OPERATIONS_NONE && ended(&m->op[m->pairs[at].recv]))
+                note(t, m->pairs[at].from, &m->op[m->pairs[at].recv]);
     }
 }
 
 /* Of a process of which rows are missing, and of those of its host: the newest row there. */
 static void note_hosts(const struct ft_matched *m, const struct ft_outlived_times *t)
 {
-    uint64_t *newest = calloc(m->process_count + 1, sizeof(*newest));
-    bool *cut = calloc(m->process_count + 1, sizeof(*cut)), any = false;
+    size_t hosts = 0;
+    uint64_t *newest;
+    bool *cut, any = false;
 
-    /* Hosts are fewer than processes, but their indices need not be. */
+    for (size_t p = 0; p < m->process_count; p++)
+        hosts = m->process[p].host >= hosts ? (size_t)m->process[p].host + 1 : hosts;
+    newest = calloc(hosts + 1, sizeof(*newest));
+    cut = calloc(hosts + 1, sizeof(*cut));
     for (size_t p = 0; newest && cut && p < m->process_count; p++) {
-        size_t at = 0;
+        size_t at = m->process[p].host;
 
-        while (m->process[at].host != m->process[p].host)
-            at++;
-        ft_task_spend(m->task, 1 + at / 8 + (m->first[p + 1] - m->first[p]) / 16);
+        ft_task_spend(m->task, 1 + (m->first[p + 1] - m->first[p]) / 16);
         cut[at] |= t->seen_ns[p] == 0;
         any |= cut[at] && t->no_more;
         for (size_t i = m->first[p]; i < m->first[p + 1]; i++) {
@@ -165,14 +172,9 @@ static void note_hosts(const struct ft_matched *m, const struct ft_outlived_time
             newest[at] = newest[at] < ns ? ns : newest[at];
         }
     }
-    for (size_t p = 0; newest && cut && p < m->process_count; p++) {
-        size_t at = 0;
-
-        while (m->process[at].host != m->process[p].host)
-            at++;
-        if (any || cut[at])
-            t->seen_ns[p] = newest[at];
-    }
+    for (size_t p = 0; newest && cut && p < m->process_count; p++)
+        if (any || cut[m->process[p].host])
+            t->seen_ns[p] = newest[m->process[p].host];
     free(newest);
     free(cut);
 }

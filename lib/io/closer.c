@@ -64,7 +64,8 @@ static void wait_for(sem_t *sem)
 /* A table of its own for this thread, with one descriptor of those in the other. */
 static bool keep_only(int fd)
 {
-    if (unshare(CLONE_FILES))
+    /* Where the kernel has no close_range(2), all would stay open. */
+    if (syscall(SYS_close_range, ~0U, ~0U, 0) || unshare(CLONE_FILES))
         return false;
     if (fd > 0)
         syscall(SYS_close_range, 0, (unsigned)fd - 1, 0);
@@ -121,7 +122,7 @@ static void let_go(int fd)
     sem_destroy(&copy.closed);
 }
 
-/* -1: there will be no more. */
+/* -1: there will be no more; -2: the kernel could not give it to us. */
 static int take_socket(int queue)
 {
     union {
@@ -139,6 +140,8 @@ static int take_socket(int queue)
     } while (n < 0 && errno == EINTR);
     if (n == 0 && CMSG_FIRSTHDR(&message))
         memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+    else if (n == 0 && message.msg_flags & MSG_CTRUNC)
+        fd = -2;
     return fd;
 }
 
@@ -151,11 +154,12 @@ static void *close_sockets(void *arg)
 
     closer->apart = keep_only(queue);
     sem_post(&closer->begun);
-    while ((fd = take_socket(queue)) >= 0) {
+    while ((fd = take_socket(queue)) != -1) {
         /* Who passed it on has it no more once the lock is free. */
         pthread_mutex_lock(&closer->lock);
         pthread_mutex_unlock(&closer->lock);
-        let_go(fd);
+        if (fd >= 0)
+            let_go(fd);
         pthread_mutex_lock(&closer->lock);
         closer->sockets--;
         pthread_mutex_unlock(&closer->lock);
@@ -330,7 +334,7 @@ void ft_closer_take(struct ft_closer *closer, int fd, uint64_t user)
     pthread_mutex_unlock(&closer->lock);
 }
 
-enum waiting { NOTHING_WAITS, PLAIN_WAITS, DESCRIPTORS_WAIT };
+enum waiting { NOTHING_WAITS, PLAIN_WAITS, DESCRIPTORS_WAIT, LOOK_AGAIN };
 
 /* Descriptors stay where they are, and are never the last ones. Each message comes with the ID of
  * its process, which distinguishes an empty one from the end. */
@@ -342,8 +346,10 @@ static enum waiting look(int fd)
     } control;
     struct msghdr message = {.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
 
+    /* Other errors, as of a peer that went without having read all, are reported once, before what
+     * waits. */
     if (recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT) < 0)
-        return errno == EAGAIN || errno == ENOTCONN ? NOTHING_WAITS : PLAIN_WAITS;
+        return errno == EAGAIN || errno == ENOTCONN ? NOTHING_WAITS : LOOK_AGAIN;
     if (message.msg_flags & MSG_CTRUNC)
         return DESCRIPTORS_WAIT;
     return message.msg_controllen ? PLAIN_WAITS : NOTHING_WAITS;
@@ -361,6 +367,8 @@ static bool is_empty(int fd)
     for (int i = 0; i < MESSAGES_MAX; i++) {
         enum waiting waiting = look(fd);
 
+        if (waiting == LOOK_AGAIN)
+            continue;
         if (waiting != PLAIN_WAITS)
             return waiting == NOTHING_WAITS;
         (void)!recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);

@@ -80,6 +80,27 @@ START_TEST(what_lingers_in_a_queue_is_closed_at_once)
 }
 END_TEST
 
+/* The kernel reports that first, and what waits after it. */
+START_TEST(a_peer_that_has_not_read_all_hides_nothing)
+{
+    int ends[2], peer, sent = lingering(&peer);
+
+    begin();
+    pair(ends);
+    ck_assert_int_eq(send(ends[1], "x", 1, 0), 1);
+    send_descriptors(ends[0], "", 0, &sent, 1);
+    close(ends[0]);
+    start_clock();
+    ft_closer_hang_up(closer, ends[1]);
+    check_clock();
+    wait_until_closed();
+    check_clock();
+    ck_assert_uint_eq(ft_closer_stats(closer).unwanted, 1);
+    close(peer);
+    ft_closer_free(closer);
+}
+END_TEST
+
 START_TEST(what_lingers_and_was_taken_is_closed_at_once)
 {
     int peer, sent = lingering(&peer);
@@ -225,7 +246,8 @@ START_TEST(files_that_hang_keep_nobody_and_no_user_has_all_the_room)
 }
 END_TEST
 
-FT_UNIT_MAIN("closer", a_message_with_descriptors_is_not_received,
+FT_UNIT_MAIN("closer", a_peer_that_has_not_read_all_hides_nothing,
+             a_message_with_descriptors_is_not_received,
              descriptors_are_found_behind_plain_messages,
              files_that_hang_keep_nobody_and_no_user_has_all_the_room,
              what_is_plain_is_closed_right_away, what_lingers_and_was_taken_is_closed_at_once,

@@ -29,8 +29,9 @@ static unsigned raised, cleared;
 static Fabrictrace__Syndrome syndrome;
 static double confidence;
 static uint32_t rank_named, ranks, ranks_known;
-static size_t chain; /* ranks in the chain of waits */
-static char message[512], doubts[2048];
+static size_t chain;           /* ranks in the chain of waits */
+static size_t others, waiting; /* of its host, and that wait */
+static char message[512], doubts[2048], advice[256];
 
 static char *text(const char *s)
 {
@@ -49,6 +50,9 @@ static void on_record(void *arg, const Fabrictrace__Record *record)
     syndrome = d->syndrome;
     confidence = d->confidence;
     chain = d->n_wait_chain;
+    others = d->has_others ? d->others : 0;
+    waiting = d->n_ranks_waiting;
+    snprintf(advice, sizeof(advice), "%s", d->advice);
     rank_named = d->has_rank ? d->rank : NONE;
     ranks = d->has_ranks ? d->ranks : 0;
     ranks_known = d->has_ranks_known ? d->ranks_known : 0;
@@ -267,7 +271,7 @@ START_TEST(where_ranks_of_a_silent_agent_are_is_not_known)
         hang_from(STEPS + before, 0x3f, 0, 30000);
         ck_assert_uint_eq(raised, 1);
         ck_assert_double_le(confidence, 0.5);
-        ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 says nothing since"));
+        ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 has said nothing for"));
         ck_assert_ptr_nonnull(strstr(message, "nothing shows that rank "));
         ck_assert_ptr_null(strstr(message, "never entered"));
         close_diagnoser();
@@ -286,7 +290,7 @@ START_TEST(the_last_word_of_an_agent_may_be_old)
     hang_from(STEPS + 100, 0x3f, 0, 30000);
     ck_assert_uint_eq(raised, 1);
     ck_assert_double_le(confidence, 0.5);
-    ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 says nothing since"));
+    ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 has said nothing for"));
     close_diagnoser();
 }
 END_TEST
@@ -319,9 +323,12 @@ START_TEST(what_others_sent_shows_a_host_that_is_gone)
     ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_NONCOMM_HANG);
     ck_assert_uint_ge(rank_named, 6);
     ck_assert_double_eq_tol(confidence, 0.8, 1e-9);
-    ck_assert_ptr_nonnull(strstr(message, "the agent of gpu03 says nothing since"));
+    ck_assert_ptr_nonnull(strstr(message, "the agent of gpu03 has said nothing for"));
     ck_assert_ptr_nonnull(
         strstr(message, "what rank 5 of communicator " COMM " has sent to rank 6"));
+    ck_assert_uint_ge(others, 1);
+    ck_assert_ptr_nonnull(strstr(advice, "whether this host and its links are up"));
+    ck_assert_ptr_null(strstr(advice, "the network is not the cause"));
     close_diagnoser();
 }
 END_TEST
@@ -337,10 +344,14 @@ START_TEST(what_stands_elsewhere_is_not_the_silent_host)
     ck_assert_int_eq(syndrome, FABRICTRACE__SYNDROME__SYNDROME_COMM_HANG);
     ck_assert_uint_eq(rank_named, 1);
     ck_assert_uint_eq(chain, 0);
+    /* Those are of the silent host. */
+    ck_assert_uint_eq(others, 0);
+    ck_assert_uint_eq(waiting, 0);
+    ck_assert_ptr_null(strstr(advice, "whether this host and its links are up"));
     ck_assert_ptr_nonnull(strstr(message, "rank 1 on gpu00 with rank 2"));
     ck_assert_ptr_null(strstr(message, "never entered"));
     ck_assert_double_le(confidence, 0.5);
-    ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 says nothing since"));
+    ck_assert_ptr_nonnull(strstr(doubts, "the agent of gpu03 has said nothing for"));
     close_diagnoser();
 }
 END_TEST

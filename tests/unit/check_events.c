@@ -154,6 +154,9 @@ START_TEST(one_that_pauses_is_the_same)
 }
 END_TEST
 
+static char *never[] = {(char *)(uintptr_t) "up3"};
+static size_t nevers;
+
 static void raise_idle(uint32_t window, const char *message, int64_t ms, size_t count, ...)
 {
     Fabrictrace__Evidence evidence = FABRICTRACE__EVIDENCE__INIT;
@@ -167,6 +170,8 @@ static void raise_idle(uint32_t window, const char *message, int64_t ms, size_t 
     va_end(names);
     evidence.idle_ports = ports;
     evidence.n_idle_ports = count;
+    evidence.never_chosen = never;
+    evidence.n_never_chosen = nevers;
     e.kind = FABRICTRACE__KIND__KIND_POLARIZATION;
     e.evidence = &evidence;
     ft_events_raise(events, window, &e);
@@ -198,6 +203,26 @@ START_TEST(a_cause_that_is_found_is_published)
     ck_assert_uint_eq(published.count, 4);
     ck_assert(published.last_cleared);
     ck_assert_int_eq(published.since_ms, 1000);
+    ft_events_free(events);
+}
+END_TEST
+
+/* What a hash never chooses is published once, and members without flows are not forgotten for it.
+ */
+START_TEST(what_is_never_chosen_is_news_once)
+{
+    setup(10);
+    raise_idle(1, "general", 1000, 0);
+    nevers = 1;
+    raise_idle(2, "never up3", 2000, 0);
+    ck_assert_uint_eq(published.count, 2);
+    raise_idle(3, "no flow on up1", 3000, 1, "up1");
+    ck_assert_uint_eq(published.count, 3);
+    raise_idle(4, "never up3", 4000, 0);
+    raise_idle(5, "no flow on up1", 5000, 1, "up1");
+    nevers = 0;
+    raise_idle(6, "general", 6000, 0);
+    ck_assert_uint_eq(published.count, 3);
     ft_events_free(events);
 }
 END_TEST
@@ -394,8 +419,8 @@ START_TEST(a_full_table_keeps_within_its_bytes)
 }
 END_TEST
 
-FT_UNIT_MAIN("events", a_full_table_keeps_within_its_bytes, a_sweep_in_steps_clears_what_one_does,
-             one_that_stands_is_published_twice, one_that_pauses_is_the_same,
-             a_cause_that_is_found_is_published, kind_and_subject_are_the_identity,
-             held_ones_outlast_windows_until_a_release, a_happening_does_not_stand,
-             over_the_cap_they_are_counted)
+FT_UNIT_MAIN("events", what_is_never_chosen_is_news_once, a_full_table_keeps_within_its_bytes,
+             a_sweep_in_steps_clears_what_one_does, one_that_stands_is_published_twice,
+             one_that_pauses_is_the_same, a_cause_that_is_found_is_published,
+             kind_and_subject_are_the_identity, held_ones_outlast_windows_until_a_release,
+             a_happening_does_not_stand, over_the_cap_they_are_counted)

@@ -107,6 +107,21 @@ START_TEST(two_networks_have_no_path)
 }
 END_TEST
 
+/* One that was seen in another network long ago is in this one now. */
+START_TEST(another_network_later_is_no_second_one)
+{
+    open_rig();
+    by_spine(0, 1000, RED);
+    for (int64_t ms = 2000; ms < 60000; ms += 1000)
+        ck_assert_int_eq(sample(LEAF, 1, 100, ms, 0), FT_JOIN_OK);
+    by_spine(0, 61000, BLUE);
+    ck_assert(!is_several());
+    ck_assert_uint_eq(ft_flow_networks(flow())->network, BLUE);
+    ck_assert_uint_eq(ft_join_stats(rig.join)->several_networks, 0);
+    join_rig_close(&rig);
+}
+END_TEST
+
 /* Samples come in any order, by several pollers. */
 START_TEST(a_late_sample_of_another_network_counts)
 {
@@ -236,6 +251,7 @@ START_TEST(without_room_the_samples_are_refused)
 }
 END_TEST
 
-FT_UNIT_MAIN("flow_networks", one_network_is_a_flow_as_any, two_networks_have_no_path,
-             a_late_sample_of_another_network_counts, what_is_left_is_a_new_flow, it_is_unplaced,
-             its_packet_numbers_say_nothing, without_room_the_samples_are_refused)
+FT_UNIT_MAIN("flow_networks", another_network_later_is_no_second_one, one_network_is_a_flow_as_any,
+             two_networks_have_no_path, a_late_sample_of_another_network_counts,
+             what_is_left_is_a_new_flow, it_is_unplaced, its_packet_numbers_say_nothing,
+             without_room_the_samples_are_refused)

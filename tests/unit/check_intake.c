@@ -311,6 +311,23 @@ static size_t reported(const char *text)
     return count;
 }
 
+/* What is said of records that came late since this daemon stood still, and of others. */
+START_TEST(a_pause_of_ours_is_no_clock_of_theirs)
+{
+    open_pipeline();
+    ck_assert_str_eq(sampled_at(NOW_MS, NOW_MS), "joined");
+    drive(NOW_MS, NOW_MS + 30000);
+    drive(NOW_MS + 70000, NOW_MS + 71000);
+    ck_assert_str_eq(sampled_at(NOW_MS + 40000, NOW_MS + 71000), "late_after_pause");
+    ck_assert_uint_eq(reported("1 records were late because this daemon was stopped"), 1);
+    ck_assert_uint_eq(reported("came after their window was closed"), 0);
+    drive(NOW_MS + 72000, NOW_MS + 100000);
+    ck_assert_str_eq(sampled_at(NOW_MS + 40000, NOW_MS + 100000), "late");
+    ck_assert_uint_eq(reported("1 records came after their window was closed"), 1);
+    close_pipeline();
+}
+END_TEST
+
 START_TEST(a_fabric_without_snmp_is_one_line)
 {
     open_pipeline();
@@ -550,9 +567,10 @@ FT_UNIT_MAIN("intake", what_an_observation_needs_is_there_or_it_is_refused,
              the_receivers_queue_pair_is_the_flows_destination,
              observations_in_columns_are_replayed_as_single_ones_are,
              columns_that_do_not_fit_together_are_one_invalid_record,
-             what_a_pause_of_ours_makes_late_is_ours, a_fabric_without_snmp_is_one_line,
-             senders_that_are_not_remembered_are_found, times_that_cannot_be_are_refused,
-             numbers_of_64_bits_are_refused, progress_goes_out_when_it_says_whose,
-             volumes_saturate_where_they_enter, no_port_is_faster_than_a_petabit,
-             a_sampling_rate_of_0_is_reported, answers_are_no_more_than_acknowledgements,
+             what_a_pause_of_ours_makes_late_is_ours, a_pause_of_ours_is_no_clock_of_theirs,
+             a_fabric_without_snmp_is_one_line, senders_that_are_not_remembered_are_found,
+             times_that_cannot_be_are_refused, numbers_of_64_bits_are_refused,
+             progress_goes_out_when_it_says_whose, volumes_saturate_where_they_enter,
+             no_port_is_faster_than_a_petabit, a_sampling_rate_of_0_is_reported,
+             answers_are_no_more_than_acknowledgements,
              more_marked_samples_than_samples_are_refused, lines_are_numbered_as_an_editor_does)

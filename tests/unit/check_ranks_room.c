@@ -50,6 +50,21 @@ static struct ft_rank_edge edge_between(const struct ft_ranks *r, uint32_t src, 
     return (struct ft_rank_edge){.src = src};
 }
 
+/* What came before its announcement is held against that, too. */
+START_TEST(a_peer_that_its_communicator_has_not_is_none)
+{
+    struct ft_ranks *r = make(16, 16);
+
+    ft_ranks_age(r, 1000000, UINT32_MAX);
+    ck_assert_int_eq(send_of(r, "c0", 0, 9, 7, 10, "a"), -ENOENT);
+    ck_assert_int_eq(send_of(r, "c0", 0, 1, 7, 10, "a"), -ENOENT);
+    ck_assert_int_eq(join_of(r, "c0", 0, 4, "a", 10, false), 0);
+    ck_assert_uint_eq(ft_ranks_edges(r), 1);
+    ck_assert_uint_eq(ft_ranks_contested(r), 1);
+    ft_ranks_free(r);
+}
+END_TEST
+
 /* Announcements come by another topic than operations, and a daemon that is started anew hears of
  * a rank within half a minute: what it reported until then counts. */
 START_TEST(an_announcement_may_come_later)
@@ -145,5 +160,6 @@ START_TEST(a_rank_that_its_communicator_does_not_have)
 }
 END_TEST
 
-FT_UNIT_MAIN("ranks_room", what_nobody_announced_fills_no_table, an_announcement_may_come_later,
+FT_UNIT_MAIN("ranks_room", a_peer_that_its_communicator_has_not_is_none,
+             what_nobody_announced_fills_no_table, an_announcement_may_come_later,
              no_host_takes_what_others_need, a_rank_that_its_communicator_does_not_have)

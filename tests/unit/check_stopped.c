@@ -83,6 +83,24 @@ START_TEST(a_recent_window_with_many_flows_counts)
 }
 END_TEST
 
+/* After a pause of all other flows may come. */
+START_TEST(a_group_without_flows_is_begun_anew)
+{
+    struct ft_topology *t = leafspine(2, LINKS, 1);
+    struct ft_stopped *s = ft_stopped_new();
+
+    ft_stopped_resize(s, t);
+    note(s, t, (const uint64_t[]){1, 1, 1, 1});
+    for (int i = 0; i < 5; i++)
+        note(s, t, (const uint64_t[]){0, 0, 0, 0});
+    ck_assert_double_eq_tol(chance(s, t, 2, 2, 4), 6.0 / 28, 1e-9);
+    note(s, t, (const uint64_t[]){0, 0, 0, 0});
+    ck_assert_double_eq(chance(s, t, 2, 2, 4), 1);
+    ft_stopped_free(s);
+    ft_topology_free(t);
+}
+END_TEST
+
 /* In another topology ports have other ids; one that has no such port, and comes back, is new. */
 START_TEST(ports_are_known_by_name)
 {
@@ -108,5 +126,5 @@ START_TEST(ports_are_known_by_name)
 }
 END_TEST
 
-FT_UNIT_MAIN("stopped links", chance_is_that_of_fisher, a_recent_window_with_many_flows_counts,
-             ports_are_known_by_name)
+FT_UNIT_MAIN("stopped links", a_group_without_flows_is_begun_anew, chance_is_that_of_fisher,
+             a_recent_window_with_many_flows_counts, ports_are_known_by_name)

@@ -70,6 +70,36 @@ START_TEST(what_nobody_ended_later_stands)
 }
 END_TEST
 
+static void put_side(uint32_t rank, uint32_t peer, uint64_t k, uint64_t end_ns)
+{
+    put_row((struct ft_operation_row){.comm = "pipe",
+                                      .function = rank < peer ? "Send" : "Recv",
+                                      .rank = rank,
+                                      .peer = peer,
+                                      .sequence = k,
+                                      .bytes = 1 << 20,
+                                      .start_ns = k * WORK + some(rank, k),
+                                      .end_ns = end_ns},
+            HOST);
+}
+
+/* Of a sender whose rows begin later than those of its receiver nothing is missing at the end. */
+START_TEST(a_sender_whose_first_rows_are_missing_stands)
+{
+    begin_table();
+    for (uint64_t k = 0; k < STEPS; k++) {
+        uint64_t end_ns = k + 1 < STEPS ? k * WORK + 5 * MS : NEVER;
+
+        if (k >= AT)
+            put_side(0, HOST, k, end_ns);
+        put_side(HOST, 0, k, end_ns);
+    }
+    diagnose_at(STEPS * WORK + LONG, 1);
+    ck_assert_int_eq(found.items[0].syndrome, FT_SYNDROME_COMM_HANG);
+    teardown();
+}
+END_TEST
+
 /* Two sums a step, the second of which is called while the first runs, and does not wait for it.
  * One rank calls the first late; meanwhile the others call the second, or stand still as well. */
 static void run_two(bool all_pause)
@@ -109,6 +139,6 @@ START_TEST(one_that_is_late_once_is_told)
 }
 END_TEST
 
-FT_UNIT_MAIN("ends of a table", what_others_ended_later_does_not_stand,
-             what_nobody_ended_later_stands, a_pause_of_all_is_nobody,
-             one_that_is_late_once_is_told)
+FT_UNIT_MAIN("ends of a table", a_sender_whose_first_rows_are_missing_stands,
+             what_others_ended_later_does_not_stand, what_nobody_ended_later_stands,
+             a_pause_of_all_is_nobody, one_that_is_late_once_is_told)
