@@ -7,8 +7,9 @@
  * part before.
  *
  * Of each link its flows in an earlier window are kept, with those of the group: of a recent one
- * with many, until the group had none for some windows. By how seldom chance gives that none of the present ones takes a link of these
- * (Fisher's exact test) it shows whether they lost them. Pure. Thread: one.
+ * with many, until the group had none for some windows. By how seldom chance gives that none of the
+ * present ones takes a link of these (Fisher's exact test) it shows whether they lost them. Pure.
+ * Thread: one.
  */
 #include <stdbool.h>
 #include <stddef.h>

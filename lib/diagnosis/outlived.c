@@ -129,7 +129,8 @@ static void note_group(const struct ft_matched *m, const struct ft_outlived_time
 }
 
 /* What was received, and has no row where it was sent, though others before it have: at the end of
- * what two ranks sent each other. Where none has, or rows lack before others, nothing follows. */
+ * what two ranks sent each other. Where none has, or rows before others are missing, nothing
+ * follows. */
 static void note_pairs(const struct ft_matched *m, const struct ft_outlived_times *t)
 {
     size_t end, at;
