@@ -117,11 +117,11 @@ class Machine:
         self._decide(op)
 
     def _decide(self, op):
-        todo = [op]
-        while todo:
-            one = todo.pop()
+        left = [op]
+        while left:
+            one = left.pop()
             if one.try_to_begin():
-                todo += one.then
+                left += one.then
                 for rank in one.members:
                     if self.blocked.get(rank) is one:
                         del self.blocked[rank]
